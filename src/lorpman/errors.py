@@ -1,0 +1,24 @@
+"""The errors that a user can cause, each one a single line: what, expected, found, fix."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UsageError(ValueError):
+    """Bad input. The command line prints it on one line and exits with code 2."""
+
+
+class TrainingDiverged(RuntimeError):
+    """A loss became NaN or infinite; the message names task, step and preference."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error for a name that is not in ``known``, with the nearest one suggested.
+
+    >>> str(unknown("method", "lorpmann", ["lorpman", "pamal"]))
+    "unknown method 'lorpmann'; did you mean 'lorpman'? known: lorpman, pamal"
+    """
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ";"
+    return UsageError(f"unknown {kind} '{name}'{hint} known: {', '.join(names)}")
