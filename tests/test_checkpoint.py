@@ -8,14 +8,20 @@ from hypothesis import strategies as st
 
 from lorpman import UsageError, checkpoint
 
-plain = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.floats(
-    allow_nan=False
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text()
+    | st.floats(allow_nan=False)
 )
 nested = st.recursive(
     plain,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.integers() | st.text(), inner, max_size=3)
-    | st.tuples(inner, inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.integers() | st.text(), inner, max_size=3)
+        | st.tuples(inner, inner)
+    ),
     max_leaves=8,
 )
 

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from lorpman.errors import TrainingDiverged, UsageError
@@ -13,7 +12,6 @@ app = typer.Typer(
     name="lorpman",
     help="Choose the trade-off between tasks after training: learn a whole Pareto front of "
     "networks in one run, look at it, and take away the network you need.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -25,6 +23,19 @@ DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
 ]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from lorpman import __version__
+
+        typer.echo(__version__)
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()
@@ -120,17 +131,22 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     try:
         code = app(arguments, standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message())
-        code = 0
-    except click.ClickException as error:
+    except typer.Exit as error:
+        code = error.exit_code
+    except typer.Abort:
+        code = _interrupted()
+    except typer.TyperException as error:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
-    except (click.Abort, KeyboardInterrupt):
-        typer.echo("lorpman: interrupted", err=True)
-        code = 130
+    except KeyboardInterrupt:
+        code = _interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted() -> int:
+    typer.echo("lorpman: interrupted", err=True)
+    return 130
 
 
 def _refuse(message: str) -> int:

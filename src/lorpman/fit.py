@@ -82,7 +82,9 @@ def fit(
     draw = sampler if sampler is not None else model.sampler(concentration)
     run = _Training(model, objective, optimizer, scheduler, seed, fabric)
     path = None if checkpoint is None else Path(checkpoint)
-    start = run.load(path, freeze_heads, loader) if resume and path is not None and path.exists() else 0
+    start = (
+        run.load(path, freeze_heads, loader) if resume and path is not None and path.exists() else 0
+    )
     steps = len(loader) if hasattr(loader, "__len__") else None
     history: list[Epoch] = []
     with progress_bar(progress and run.fabric.is_global_zero, epochs, start, steps) as bar:
@@ -100,10 +102,10 @@ def fit(
             record = Epoch(epoch + 1, named, volume, rate, run.frozen, seconds)
             history.append(record)
             bar.epoch(record.number, named, volume)
-            if path is not None and run.fabric.is_global_zero:
-                run.save(path, epoch + 1, loader)
             if on_epoch is not None:
                 on_epoch(record)
+            if path is not None and run.fabric.is_global_zero:
+                run.save(path, epoch + 1, loader)
     return history
 
 
@@ -302,7 +304,7 @@ def _check_finite(
     epoch, step = where
     preference = ", ".join(f"{a:.3g}" for a in alphas[j].tolist())
     raise TrainingDiverged(
-        f"the loss of task '{tasks[i].name}' became {float(losses[j, i])} at epoch {epoch + 1}, "
+        f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch {epoch + 1}, "
         f"step {step + 1}, preference ({preference}); check this task's data or lower the "
         "learning rate"
     )

@@ -86,7 +86,9 @@ class Sum(Term):
 
     def __repr__(self) -> str:
         pairs = zip(self.weights, self.terms, strict=True)
-        return " + ".join(f"{w} * {t!r}" if w != 1 or i else f"{t!r}" for i, (w, t) in enumerate(pairs))
+        return " + ".join(
+            f"{w} * {t!r}" if w != 1 or i else f"{t!r}" for i, (w, t) in enumerate(pairs)
+        )
 
 
 def _parts(term: Term) -> list[tuple[float, Term]]:

@@ -90,7 +90,9 @@ def grid(m: int, n: int | None = None) -> Tensor:
 
 
 def _spread(m: int, n: int) -> Tensor:
-    anchors = torch.cat([torch.eye(m), torch.full((1, m), 1 / m)])[:n] if n > m else torch.empty(0, m)
+    anchors = (
+        torch.cat([torch.eye(m), torch.full((1, m), 1 / m)])[:n] if n > m else torch.empty(0, m)
+    )
     rest = n - len(anchors)
     if rest == 0:
         return anchors
@@ -125,7 +127,9 @@ def as_preference(
         raise ValueError(f"alpha must hold at least one preference, got {list(tensor.shape)}")
     rows = tensor.detach().reshape(-1, num_tasks).to("cpu", torch.float64)
     if not torch.isfinite(rows).all():
-        raise ValueError(f"alpha must be finite, got {_show(rows[~torch.isfinite(rows).all(1)][0])}")
+        raise ValueError(
+            f"alpha must be finite, got {_show(rows[~torch.isfinite(rows).all(1)][0])}"
+        )
     if (rows < 0).any():
         raise ValueError(
             f"alpha must not be negative, got {_show(rows[(rows < 0).any(1)][0])}; "

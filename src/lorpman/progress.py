@@ -10,7 +10,9 @@ class Progress(Protocol):
 
     def step(self) -> None: ...
 
-    def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None: ...
+    def epoch(
+        self, number: int, losses: Mapping[str, float], hypervolume: float | None
+    ) -> None: ...
 
 
 class _Silent:
@@ -47,7 +49,9 @@ def progress_bar(
     total = None if steps_per_epoch is None else steps_per_epoch * epochs
     with progress.Progress(*columns, console=console) as bar:
         completed = 0 if steps_per_epoch is None else steps_per_epoch * done
-        task = bar.add_task(f"epoch {done + 1}/{epochs}", total=total, completed=completed, status="")
+        task = bar.add_task(
+            f"epoch {done + 1}/{epochs}", total=total, completed=completed, status=""
+        )
         yield _Bar(bar, task, epochs)
 
 
@@ -62,7 +66,11 @@ def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
     else:
         parts = [f"{name} {value:.3f}" for name, value in losses.items()]
     if hypervolume is not None:
-        parts.append(f"hypervolume {hypervolume:.4g}" if hypervolume < 0.01 else f"hypervolume {hypervolume:.4f}")
+        parts.append(
+            f"hypervolume {hypervolume:.4g}"
+            if hypervolume < 0.01
+            else f"hypervolume {hypervolume:.4f}"
+        )
     return "  ".join(parts)
 
 

@@ -15,7 +15,7 @@ from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
-from lorpman.files import read_json, write_json
+from lorpman.files import read_json, write_json, write_text
 from lorpman.fit import Epoch, fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
@@ -113,7 +113,9 @@ def train(
     _claim(out, spec, model, resume)
     splits, tasks = spec.load(root), spec.tasks()
     order = torch.Generator().manual_seed(spec.seed)
-    notes = _Notes(out / "metrics.jsonl", spec.problem, model, resume)
+    saved = out / "checkpoint.safetensors"
+    done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
+    notes = _Notes(out / "metrics.jsonl", spec.problem, model, done)
     training = spec.training
     fit(
         model,
@@ -130,13 +132,11 @@ def train(
         validation=_watched(splits, training.watch_samples),
         seed=spec.seed,
         progress=progress,
-        checkpoint=out / "checkpoint.safetensors",
+        checkpoint=saved,
         resume=resume,
         on_epoch=notes.add,
     )
-    front = evaluate(
-        model, tasks, batches(splits.test, _EVALUATION_BATCH), label=spec.method.name
-    )
+    front = evaluate(model, tasks, batches(splits.test, _EVALUATION_BATCH), label=spec.method.name)
     front.save(out / "front.json")
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
@@ -234,12 +234,16 @@ def _watched(splits: Splits, samples: int) -> list[Batch] | None:
 class _Notes:
     """The run's ``metrics.jsonl``: one line per epoch."""
 
-    def __init__(self, path: Path, problem: Problem, model: Manifold, resume: bool) -> None:
+    def __init__(self, path: Path, problem: Problem, model: Manifold, epochs_done: int) -> None:
         self._path, self._problem, self._model = path, problem, model
-        if not resume:
-            path.write_text("")
-        if problem.trace is not None and not resume:
-            self._write({"number": 0, **problem.trace(model)})
+        if epochs_done:
+            # An epoch noted but not saved before an interruption is done, and noted, again.
+            kept = [note for note in self.read() if note["number"] <= epochs_done]
+            write_text(path, "".join(json.dumps(note) + "\n" for note in kept))
+        else:
+            write_text(path, "")
+            if problem.trace is not None:
+                self._write({"number": 0, **problem.trace(model)})
 
     def add(self, epoch: Epoch) -> None:
         trace = {} if self._problem.trace is None else self._problem.trace(self._model)

@@ -68,7 +68,9 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip() or not value.strip():
-            raise UsageError(f"--set expects key=value, found '{assignment}'; example: --set rank=4")
+            raise UsageError(
+                f"--set expects key=value, found '{assignment}'; example: --set rank=4"
+            )
         try:
             parsed[key.strip()] = yaml.safe_load(value)
         except yaml.YAMLError:

@@ -116,7 +116,9 @@ class LowRank(ParameterManifold):
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
         for name, owner, parameter in owners(self.network):
-            delta = _delta(name, owner, parameter, num_tasks, rank) if name in self._shared else None
+            delta = (
+                _delta(name, owner, parameter, num_tasks, rank) if name in self._shared else None
+            )
             if delta is not None:
                 # A module's name cannot contain a dot.
                 self._keys[name] = name.replace(".", "/")

@@ -100,7 +100,9 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
         line = view(true)
         axes.plot(line[:, 0], line[:, 1], color="0.7", linewidth=5, label="true front and set")
         for index, (alpha, colour) in enumerate(zip(_TRACED, ("#D55E00", "#009E73", "#0072B2"))):
-            track = view(torch.tensor([note["theta"][index] for note in notes], dtype=torch.float64))
+            track = view(
+                torch.tensor([note["theta"][index] for note in notes], dtype=torch.float64)
+            )
             axes.plot(track[:, 0], track[:, 1], color=colour, label=f"preference {alpha}")
             axes.plot(*track[0], "o", color=colour, markersize=7)
             axes.plot(*track[-1], "s", color=colour, markersize=8)
