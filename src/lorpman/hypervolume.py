@@ -78,7 +78,7 @@ def hypervolume(
     ``method`` is "exact", "monte-carlo", or "auto": exact where that takes under a second
     (forcing "exact" beyond 10 objectives can take hours, and cannot be interrupted).
     Sampling stops at the relative standard error ``target_stderr`` or at ``max_samples``; the
-    same points, in any order, and the same ``seed`` give the same number on every machine.
+    same points, in any order, and the same ``seed`` give the same number, however busy the machine.
 
     >>> hypervolume([[0.9, 0.9]], reference=0.0)
     Hypervolume(0.81, exact)
