@@ -1,11 +1,9 @@
 """Settings for the whole suite: one thread, fixed seeds, quick hypothesis."""
 
-import matplotlib
 import pytest
 import torch
 from hypothesis import settings
 
-matplotlib.use("Agg")
 torch.set_num_threads(1)
 settings.register_profile("lorpman", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("lorpman")

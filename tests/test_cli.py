@@ -32,7 +32,9 @@ def refused(capsys, *arguments):
 
 
 def files(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,13 @@ def test_help(capsys, arguments):
 
 def test_a_run_directory_is_complete(trained):
     names = {path.name for path in trained.iterdir()}
-    assert names == {"run.json", "metrics.jsonl", "front.json", "front.png", "checkpoint.safetensors"}
+    assert names == {
+        "run.json",
+        "metrics.jsonl",
+        "front.json",
+        "front.png",
+        "checkpoint.safetensors",
+    }
     described = json.loads((trained / "run.json").read_text())
     assert described["problem"] == "multidigits"
     assert described["method"] == "lorpman"
@@ -128,7 +136,9 @@ def test_settings_reach_the_run(capsys, tmp_path):
         (["evaluate", "nowhere"], "no run directory at nowhere"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(capsys, tmp_path, monkeypatch, arguments, message):
+def test_bad_input_is_one_line_and_writes_nothing(
+    capsys, tmp_path, monkeypatch, arguments, message
+):
     monkeypatch.chdir(tmp_path)
     assert message in refused(capsys, *arguments)
     assert files(tmp_path) == {}
@@ -197,7 +207,9 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, tmp_path):
     assert code == 0
     for name in ("checkpoint.safetensors", "front.json"):
         assert (cut / name).read_bytes() == (whole / name).read_bytes()
-    numbers = [json.loads(line)["number"] for line in (cut / "metrics.jsonl").read_text().splitlines()]
+    numbers = [
+        json.loads(line)["number"] for line in (cut / "metrics.jsonl").read_text().splitlines()
+    ]
     assert numbers == [1, 2, 3, 4]
 
 

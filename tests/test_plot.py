@@ -70,7 +70,7 @@ def test_both_ends_of_a_curve_carry_their_preference(tmp_path: Path) -> None:
 
 def test_legends_stay_inside_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures: list[Figure] = []
-    monkeypatch.setattr("lorpman.plot._write", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr("lorpman.plot.save_figure", lambda figure, _: figures.append(figure))
     for m in (3, 5):
         plot_fronts([front(5, m, f"a method called {k}") for k in range(4)], tmp_path / "x.png")
     for figure in figures:

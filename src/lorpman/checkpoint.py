@@ -1,38 +1,30 @@
 """Checkpoints: nested state as safetensors plus JSON. Nothing in them can run code."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from lorpman.errors import UsageError
+from lorpman.files import replacing
 
+# The only key of the metadata: safetensors writes several in random order, and the files of two
+# equal runs should be equal.
 _FORMAT = "lorpman-checkpoint-1"
 
 
 def save(state: dict[str, Any], path: Path) -> None:
-    """Write ``state`` (dicts, lists, tuples, plain values, tensors) so that it appears whole or
-    not at all: temporary file in the same folder, fsync, rename."""
+    """Write ``state``: dicts, lists, tuples, plain values and tensors, nested as they are."""
     tensors: dict[str, Tensor] = {}
     text = json.dumps(_pack(state, tensors))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
     try:
-        os.close(handle)
-        save_file(tensors, temporary, metadata={"format": _FORMAT, "state": text})
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except (OSError, SafetensorError) as error:
+        with replacing(path) as temporary:
+            save_file(tensors, temporary, metadata={_FORMAT: text})
+    except SafetensorError as error:
         raise UsageError(f"cannot write checkpoint {path}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -40,12 +32,12 @@ def load(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            if metadata.get("format") != _FORMAT:
+            if _FORMAT not in metadata:
                 raise UsageError(
-                    f"{path} is not a checkpoint of this version: expected format {_FORMAT}, "
-                    f"found {metadata.get('format')}"
+                    f"{path} is not a checkpoint of this version: expected {_FORMAT}, "
+                    f"found {', '.join(metadata) or 'no description'}"
                 )
-            return _unpack(json.loads(metadata["state"]), file.get_tensor)
+            return _unpack(json.loads(metadata[_FORMAT]), file.get_tensor)
     except FileNotFoundError as error:
         raise UsageError(f"no checkpoint at {path}") from error
     except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
@@ -81,8 +73,3 @@ def _unpack(value: Any, tensor: Any) -> Any:
             return tuple(_unpack(v, tensor) for v in content)
         return {_unpack(k, tensor): _unpack(v, tensor) for k, v in content}
     return value
-
-
-def random_state() -> Tensor:
-    """The state of torch's global generator on the CPU."""
-    return torch.get_rng_state()

@@ -1,34 +1,45 @@
-"""Writing files so that they appear whole or not at all."""
+"""Files that are either the old ones or the new ones, never half of one."""
 
 import json
 import os
-import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from lorpman.errors import UsageError
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write ``text`` by way of a temporary file in the same folder, fsync and rename."""
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside ``path``, synced and renamed to it when the block succeeds."""
+    path = Path(path)
+    # A name of its own, so that two writers never share a half-written file; the suffix stays
+    # last, since it picks the format of a picture.
+    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        fix = "choose a file in a folder that exists and can be written to"
+        raise UsageError(f"cannot write '{path}': {error.strerror or error}; {fix}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as indented JSON, atomically."""
-    write_text(path, json.dumps(value, indent=2) + "\n")
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON, in one step."""
+    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def read_json(path: Path, what: str) -> Any:
@@ -37,5 +48,5 @@ def read_json(path: Path, what: str) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"no {what} at {path}") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{what} {path} cannot be read: {error}") from None

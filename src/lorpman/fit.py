@@ -1,7 +1,7 @@
 """The first verb: one loop for every method. It reads like Algorithm 1 of the paper."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,7 @@ def fit(
     start = (
         run.load(path, freeze_heads, loader) if resume and path is not None and path.exists() else 0
     )
-    steps = len(loader) if hasattr(loader, "__len__") else None
+    steps = len(loader) if isinstance(loader, Sized) else None
     history: list[Epoch] = []
     with progress_bar(progress and run.fabric.is_global_zero, epochs, start, steps) as bar:
         for epoch in range(start, epochs):

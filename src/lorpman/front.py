@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lorpman.atomic import write_bytes
 from lorpman.errors import UsageError, unknown
+from lorpman.files import write_bytes
 from lorpman.hypervolume import Hypervolume, hypervolume, non_dominated_mask
 
 FORMAT = "lorpman-front/1"

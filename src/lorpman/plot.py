@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lorpman.atomic import write_bytes
 from lorpman.errors import UsageError
+from lorpman.files import write_bytes
 from lorpman.front import Front
 from lorpman.hypervolume import non_dominated_mask
 
@@ -44,7 +44,7 @@ def plot_fronts(fronts: Sequence[Front], path: str | Path, title: str | None = N
     draw = {2: _draw_curves, 3: _draw_surfaces}.get(count, _draw_parallel)
     draw(figure, fronts)
     figure.suptitle(_title(fronts, title), fontsize=11)
-    _write(figure, Path(path))
+    save_figure(figure, Path(path))
 
 
 def _title(fronts: Sequence[Front], title: str | None) -> str:
@@ -78,7 +78,7 @@ def _axis_label(front: Front, task: int) -> str:
     return f"{_text(front.tasks[task])}  ({better})"
 
 
-def _write(figure: "Figure", path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
     formats = figure.canvas.get_supported_filetypes()
     kind = path.suffix[1:].lower()
     if kind not in formats:

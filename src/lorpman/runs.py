@@ -15,7 +15,7 @@ from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
-from lorpman.files import read_json, write_json, write_text
+from lorpman.files import read_json, write_bytes, write_json
 from lorpman.fit import Epoch, fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
@@ -49,7 +49,11 @@ class Spec:
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         values = {**preset.settings, **preset.methods.get(method, {}), **overrides}
-        groups = {"training": Training, "own": rival.settings, "data": row.settings}
+        groups: dict[str, type[Group]] = {
+            "training": Training,
+            "own": rival.settings,
+            "data": row.settings,
+        }
         parts = distribute(values, groups)
         training = parts["training"]
         assert isinstance(training, Training)
@@ -239,9 +243,9 @@ class _Notes:
         if epochs_done:
             # An epoch noted but not saved before an interruption is done, and noted, again.
             kept = [note for note in self.read() if note["number"] <= epochs_done]
-            write_text(path, "".join(json.dumps(note) + "\n" for note in kept))
+            write_bytes(path, "".join(json.dumps(note) + "\n" for note in kept).encode())
         else:
-            write_text(path, "")
+            write_bytes(path, b"")
             if problem.trace is not None:
                 self._write({"number": 0, **problem.trace(model)})
 

@@ -40,11 +40,12 @@ class Training(Group):
     """How many validation samples the hypervolume shown during training is taken on."""
 
     def make_optimizer(self) -> MakeOptimizer:
+        common: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
         if self.optimizer == "sgd":
-            kind = partial(torch.optim.SGD, momentum=self.momentum)
-        else:
-            kind = torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.Adam
-        return partial(kind, lr=self.learning_rate, weight_decay=self.weight_decay)
+            return partial(torch.optim.SGD, momentum=self.momentum, **common)
+        return partial(
+            torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.Adam, **common
+        )
 
     def make_scheduler(self) -> MakeScheduler | None:
         if self.scheduler == "constant":

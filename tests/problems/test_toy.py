@@ -14,8 +14,12 @@ def test_objectives_at_known_points():
 
 def test_the_true_set_and_front():
     points = pareto_set()
-    torch.testing.assert_close(points[100], torch.tensor([0.0, -8.35511]).double(), atol=1e-3, rtol=0)
-    torch.testing.assert_close(points[-1], torch.tensor([7.0, -8.43446]).double(), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        points[100], torch.tensor([0.0, -8.35511]).double(), atol=1e-3, rtol=0
+    )
+    torch.testing.assert_close(
+        points[-1], torch.tensor([7.0, -8.43446]).double(), atol=1e-3, rtol=0
+    )
     front = objectives(points[[-1, 100]])
     expected = torch.tensor([[-19.98943, -0.39794], [-15.09164, -15.09164]]).double()
     torch.testing.assert_close(front, expected, atol=1e-4, rtol=0)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -44,7 +45,7 @@ class LowRankDelta(nn.Module):
         The preferences scale ``B`` and are stacked on its rows, so one matrix product serves
         all of them and no ``B_i A_i`` is ever built.
         """
-        rows, m, rank = self.B.shape
+        _, m, rank = self.B.shape
         scaled = alphas[:, None, :, None] * self.B
         product = scaled.reshape(-1, m * rank) @ self.A.reshape(m * rank, -1)
         return product.view(len(alphas), *self.shape)
@@ -131,8 +132,11 @@ class LowRank(ParameterManifold):
 
     def low_rank_deltas(self) -> dict[str, LowRankDelta]:
         """The low-rank deltas by parameter name."""
+        return {n: delta for n, delta in self._deltas().items() if isinstance(delta, LowRankDelta)}
+
+    def _deltas(self) -> dict[str, LowRankDelta | FullDelta]:
         found = {name: self.deltas[key] for name, key in self._keys.items()}
-        return {name: delta for name, delta in found.items() if isinstance(delta, LowRankDelta)}
+        return cast("dict[str, LowRankDelta | FullDelta]", found)
 
     def freeze(self, heads: bool = False) -> None:
         """Stop theta_0 of the shared part, biases included; with ``heads`` the heads too."""
@@ -146,8 +150,7 @@ class LowRank(ParameterManifold):
         parameters = dict(self.network.named_parameters())
         # The mix is a fresh tensor that no backward pass reads, so adding in place is safe.
         return {
-            name: self.deltas[key].mix(scaled).add_(parameters[name])
-            for name, key in self._keys.items()
+            name: delta.mix(scaled).add_(parameters[name]) for name, delta in self._deltas().items()
         }
 
 

@@ -19,6 +19,7 @@ from lorpman.problems.base import Problem
 from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 100
+_COLOURS = ("#D55E00", "#009E73", "#0072B2")
 _TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
 
 
@@ -89,8 +90,9 @@ def pareto_set(n: int = 201) -> Tensor:
 
 def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> None:
     """The paper's toy figure: trajectories in objective space and in parameter space."""
-    from lorpman.plot import save_figure
     from matplotlib.figure import Figure
+
+    from lorpman.plot import save_figure
 
     del front
     true = pareto_set()
@@ -99,7 +101,7 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     for axes, (title, view) in zip(figure.subplots(1, 2), spaces.items(), strict=True):
         line = view(true)
         axes.plot(line[:, 0], line[:, 1], color="0.7", linewidth=5, label="true front and set")
-        for index, (alpha, colour) in enumerate(zip(_TRACED, ("#D55E00", "#009E73", "#0072B2"))):
+        for index, (alpha, colour) in enumerate(zip(_TRACED, _COLOURS, strict=True)):
             track = view(
                 torch.tensor([note["theta"][index] for note in notes], dtype=torch.float64)
             )
