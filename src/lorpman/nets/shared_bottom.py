@@ -1,0 +1,56 @@
+"""A network of one shared bottom and one head per task."""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.errors import UsageError
+
+Inputs = Tensor | Sequence[Tensor]
+
+
+class SharedBottom(nn.Module):
+    """``heads[i](bottom(x))`` for every task ``i``: a list with one output per task.
+
+    ``x`` is one batch ``[n, ...]`` that every head sees, or a sequence with one batch
+    ``[n_i, ...]`` per task, where head ``i`` sees only batch ``i``. Per-task batches of one
+    trailing shape go through the bottom together, as one batch of ``sum(n_i)`` samples: that is
+    faster, and it means that batch normalisation in the bottom normalises them together.
+    Batches whose trailing shapes differ go through the bottom one after the other.
+
+    >>> net = SharedBottom(nn.Linear(4, 3), [nn.Linear(3, 2), nn.Linear(3, 5)])
+    >>> [tuple(out.shape) for out in net(torch.zeros(7, 4))]
+    [(7, 2), (7, 5)]
+    >>> [tuple(out.shape) for out in net([torch.zeros(7, 4), torch.zeros(6, 4)])]
+    [(7, 2), (6, 5)]
+    """
+
+    def __init__(self, bottom: nn.Module, heads: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.bottom = bottom
+        self.heads = nn.ModuleList(heads)
+        if len(self.heads) == 0:
+            raise UsageError("SharedBottom needs at least one head, got none; pass one per task")
+
+    def forward(self, x: Inputs) -> list[Tensor]:
+        """``[n, ...]`` or one ``[n_i, ...]`` per task, to one output per task."""
+        if isinstance(x, Tensor):
+            features = self.bottom(x)
+            return [head(features) for head in self.heads]
+        check_one_per_task(x, len(self.heads))
+        return [head(part) for head, part in zip(self.heads, self._features(x), strict=True)]
+
+    def _features(self, x: Sequence[Tensor]) -> Sequence[Tensor]:
+        if any(part.shape[1:] != x[0].shape[1:] for part in x):
+            return [self.bottom(part) for part in x]
+        return self.bottom(torch.cat(list(x))).split([len(part) for part in x])
+
+
+def check_one_per_task(x: Sequence[Tensor], num_tasks: int) -> None:
+    """Refuses per-task inputs whose number is not the number of heads."""
+    if len(x) != num_tasks:
+        raise UsageError(
+            f"x must hold one batch per head: expected {num_tasks}, got {len(x)}; "
+            "pass one tensor for all heads, or a list with one batch for each"
+        )
