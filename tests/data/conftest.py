@@ -24,7 +24,7 @@ def real() -> Path:
     return Path(folder)
 
 
-def idx_bytes(array: np.ndarray) -> bytes:  # type: ignore[type-arg]
+def idx_bytes(array: np.ndarray) -> bytes:
     sizes = b"".join(n.to_bytes(4, "big") for n in array.shape)
     return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
 

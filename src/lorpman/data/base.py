@@ -1,7 +1,7 @@
 """What every dataset of ours is: three splits of tensors that are cut into batches by index."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,58 @@ class Arrays(Dataset[Batch]):
         return (x, targets) if self.transform is None else self.transform(x, targets)
 
 
+class TaskArrays(Dataset[Batch]):
+    """Samples of which each belongs to one task: a batch has ``k`` inputs for every task.
+
+    Index ``j`` stands for sample ``rows[i, j]`` of each task ``i``.
+
+    Args:
+        x: the inputs of all tasks, ``[n, ...]``.
+        target: their targets, ``[n]``.
+        rows: the samples of each task, ``[m, length]``.
+        transform: applied to all inputs of a batch at once, ``[m * k, ...]``.
+    """
+
+    def __init__(
+        self, x: Tensor, target: Tensor, rows: Tensor, transform: Transform | None = None
+    ) -> None:
+        self.x = x
+        self.target = target
+        self.rows = rows
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return self.rows.shape[1]
+
+    def __getitem__(self, index: int) -> Batch:
+        x, targets = self.__getitems__([range(len(self))[index]])
+        return [part[0] for part in x], [y[0] for y in targets]
+
+    def __getitems__(self, indices: Sequence[int] | Tensor) -> Batch:
+        chosen = self.rows[:, torch.as_tensor(indices)]
+        x = self.x.index_select(0, chosen.flatten())
+        targets = list(self.target[chosen])
+        if self.transform is not None:
+            x, targets = _one_tensor(self.transform(x, targets))
+        return list(x.unflatten(0, chosen.shape)), targets
+
+
+def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
+    x, targets = batch
+    if not isinstance(x, Tensor):
+        raise TypeError("the transform of TaskArrays must return one tensor of inputs")
+    return x, targets
+
+
+def generators(dataset: Dataset[Batch]) -> list[torch.Generator]:
+    """The generators that the dataset's transforms draw from, for a checkpoint to keep.
+
+    A transform with randomness in it has an attribute ``generator``.
+    """
+    found = getattr(getattr(dataset, "transform", None), "generator", None)
+    return [found] if isinstance(found, torch.Generator) else []
+
+
 @dataclass(frozen=True)
 class Splits:
     """Training, validation and test data of one problem.
@@ -73,7 +125,7 @@ class Splits:
     train: Dataset[Batch]
     validation: Dataset[Batch]
     test: Dataset[Batch]
-    note: str = ""
+    note: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("train", "validation", "test"):

@@ -51,11 +51,11 @@ def load(
     options = {"sizes": list(sizes), "seed": seed}
     preparation = Preparation(problem, VERSION, checksum(paths), options)
     tensors = cached(preparation, lambda: _prepare(paths, sizes, seed))
-    splits = [
+    train, validation, test = (
         Arrays(tensors[f"{name}.x"], [tensors[f"{name}.left"], tensors[f"{name}.right"]])
         for name in ("train", "validation", "test")
-    ]
-    return Splits(*splits)
+    )
+    return Splits(train, validation, test)
 
 
 def _prepare(paths: list[Path], sizes: tuple[int, int, int], seed: int) -> Tensors:
