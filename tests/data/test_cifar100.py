@@ -150,5 +150,5 @@ def test_real_files(real: Path) -> None:
     sizes = [len(tasks(s)) for s in (splits.train, splits.validation, splits.test)]
     assert sizes == [2250, 250, 500]
     for split in (splits.train, splits.test):
-        _, targets = tasks(split).__getitems__(range(len(tasks(split))))
+        _, targets = tasks(split).__getitems__(range(100))
         assert all(y.unique().tolist() == [0, 1, 2, 3, 4] for y in targets)

@@ -12,6 +12,7 @@ the income field stays among the inputs of the default tasks (``leak``), and the
 import gzip
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -41,7 +42,34 @@ HALF_NOTE = (
 )
 VERSION = 1
 
-Columns = dict[str, list[str]]
+
+@dataclass(frozen=True)
+class Column:
+    """One field of all rows: its distinct values, sorted, and the index of each row's ``[n]``."""
+
+    values: list[str]
+    codes: Tensor
+
+    @classmethod
+    def of(cls, cells: Sequence[str]) -> "Column":
+        """Of one cell per row, with spaces around it that do not count."""
+        clean = {cell: cell.strip() for cell in set(cells)}
+        values = sorted(set(clean.values()))
+        place = {value: i for i, value in enumerate(values)}
+        code = {cell: place[value] for cell, value in clean.items()}
+        codes = np.fromiter(map(code.__getitem__, cells), np.int64, len(cells))
+        return cls(values, torch.from_numpy(codes))
+
+    @classmethod
+    def join(cls, parts: Sequence["Column"]) -> "Column":
+        """The rows of several files, one after the other."""
+        values = sorted({value for part in parts for value in part.values})
+        place = {value: i for i, value in enumerate(values)}
+        moved = [torch.tensor([place[v] for v in part.values])[part.codes] for part in parts]
+        return cls(values, torch.cat(moved))
+
+
+Table = dict[str, Column]
 
 
 def load(
@@ -92,13 +120,13 @@ def _files(folder: Path) -> list[Path]:
 
 def _prepare(paths: Sequence[Path], tasks: str, leak: bool, typo: bool, seed: int) -> Tensors:
     files = [read(path) for path in paths]
-    columns = {name: [v for file in files for v in file[name]] for name in FIELDS}
-    rows = _rows([len(file["AAGE"]) for file in files], seed)
+    table = {name: Column.join([file[name] for file in files]) for name in FIELDS}
+    rows = _rows([len(file["AAGE"].codes) for file in files], seed)
     labels = TASKS[tasks]
     inputs = [f for f in FIELDS if f not in (*DROPPED, *labels) and (leak or f != "INCOME")]
     fitted = torch.cat([rows["train"], rows["validation"]])
-    first, second = (_label(columns, name, typo) for name in labels)
-    return {"x": encode(columns, inputs, fitted), "first": first, "second": second, **rows}
+    first, second = (_label(table[name], name, typo) for name in labels)
+    return {"x": encode(table, inputs, fitted), "first": first, "second": second, **rows}
 
 
 def _rows(lengths: Sequence[int], seed: int) -> Tensors:
@@ -112,65 +140,63 @@ def _rows(lengths: Sequence[int], seed: int) -> Tensors:
     return dict(zip(("train", "validation", "test"), parts, strict=True))
 
 
-def read(path: Path) -> Columns:
-    """A file's columns by field name, values stripped, without the dropped households."""
+def read(path: Path) -> Table:
+    """A file's columns by field name, without the rows of the dropped household kind."""
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = raw.decode("ascii")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise damaged(path, f"is not a whole file of plain text ({error})") from error
-    rows = [line.split(",") for line in text.splitlines() if line]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(FIELDS):
-            raise damaged(path, f"has {len(row)} fields in row {number}, expected {len(FIELDS)}")
-    household = FIELDS.index("HHDFMX")
-    kept = [row for row in rows if row[household].strip() != DROPPED_HOUSEHOLD]
+    width = len(FIELDS)
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line and line.count(",") != width - 1:
+            found = line.count(",") + 1
+            raise damaged(path, f"has {found} fields in row {number}, expected {width}")
+    # One flat list of cells: 4 million small lists would keep the garbage collector busy.
+    kept = [line for line in lines if line and DROPPED_HOUSEHOLD not in line]
     if not kept:
         raise damaged(path, "holds no rows")
-    columns = zip(FIELDS, zip(*kept, strict=True), strict=True)
-    table = {name: [value.strip() for value in values] for name, values in columns}
+    cells = ",".join(kept).split(",")
+    table = {name: Column.of(cells[i::width]) for i, name in enumerate(FIELDS)}
     _check_values(table, path)
     return table
 
 
-def _check_values(table: Columns, path: Path) -> None:
-    strange = set(table["INCOME"]) - set(INCOMES)
+def _check_values(table: Table, path: Path) -> None:
+    strange = set(table["INCOME"].values) - set(INCOMES)
     if strange:
         raise damaged(path, f"has the income {min(strange)!r}, expected one of {INCOMES}")
     for name in NUMBERS:
         try:
-            _ = [float(v) for v in set(table[name])]
+            _ = [float(value) for value in table[name].values]
         except ValueError as error:
             raise damaged(path, f"has no number in field {name} ({error})") from error
 
 
-def encode(columns: Columns, inputs: Sequence[str], fitted: Tensor) -> Tensor:
+def encode(table: Table, inputs: Sequence[str], fitted: Tensor) -> Tensor:
     """The input matrix ``[n, k]``: numbers, then one column per value, then sex."""
-    numbers = [name for name in inputs if name in NUMBERS]
-    coded = [name for name in inputs if name not in NUMBERS and name != "ASEX"]
-    blocks = [_standardised(columns, numbers, fitted)]
-    blocks += [_one_hot(columns[name]) for name in coded]
-    if "ASEX" in inputs:
-        blocks.append(torch.tensor([[v == "Male"] for v in columns["ASEX"]], dtype=torch.float32))
-    return torch.cat(blocks, dim=1)
+    numbers = [table[name] for name in inputs if name in NUMBERS]
+    coded = [table[name] for name in inputs if name not in NUMBERS and name != "ASEX"]
+    width = len(numbers) + sum(len(column.values) for column in coded) + 1
+    x = torch.zeros(len(table["ASEX"].codes), width)
+    x[:, : len(numbers)] = _standardised(numbers, fitted)
+    start = len(numbers)
+    for column in coded:
+        x.scatter_(1, (start + column.codes)[:, None], 1.0)
+        start += len(column.values)
+    x[:, -1] = _look_up(table["ASEX"], lambda v: v == "Male")
+    return x
 
 
-def _standardised(columns: Columns, names: Sequence[str], fitted: Tensor) -> Tensor:
-    """``[n, len(names)]`` with mean 0 and (population) deviation 1 on the ``fitted`` rows."""
-    values = torch.from_numpy(np.array([columns[n] for n in names], np.float64).T)
+def _standardised(columns: Sequence[Column], fitted: Tensor) -> Tensor:
+    """``[n, len(columns)]`` with mean 0 and (population) deviation 1 on the ``fitted`` rows."""
+    values = torch.stack([_look_up(column, float) for column in columns], dim=1)
     mean, deviation = values[fitted].mean(0), values[fitted].std(0, correction=0)
-    return ((values - mean) / torch.where(deviation > 0, deviation, 1.0)).float()
+    return (values - mean) / torch.where(deviation > 0, deviation, 1.0)
 
 
-def _one_hot(values: Sequence[str]) -> Tensor:
-    """``[n, k]`` for ``k`` distinct values, in their sorted order."""
-    code = {value: i for i, value in enumerate(sorted(set(values)))}
-    out = torch.zeros(len(values), len(code))
-    codes = torch.tensor([code[v] for v in values])
-    return out.scatter_(1, codes[:, None], 1.0)
-
-
-def _label(columns: Columns, name: str, typo: bool) -> Tensor:
+def _label(column: Column, name: str, typo: bool) -> Tensor:
     college = ("Bachelors", "Some", "Asso", "Doctorate", "Prof", *(() if typo else ("Masters",)))
     rules: dict[str, Callable[[str], bool]] = {
         "AAGE": lambda v: float(v) >= 40,
@@ -178,5 +204,9 @@ def _label(columns: Columns, name: str, typo: bool) -> Tensor:
         "INCOME": lambda v: v != INCOMES[0],
         "AMARITL": lambda v: v == "Never married",
     }
-    answer = {value: int(rules[name](value)) for value in set(columns[name])}
-    return torch.tensor([answer[v] for v in columns[name]])
+    return _look_up(column, rules[name]).long()
+
+
+def _look_up(column: Column, function: Callable[[str], float]) -> Tensor:
+    """``function`` of every row's value ``[n]``, called once per distinct value."""
+    return torch.tensor([function(v) for v in column.values], dtype=torch.float64)[column.codes]
