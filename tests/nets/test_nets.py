@@ -11,7 +11,7 @@ from lorpman.errors import UsageError
 from lorpman.nets.lenet import lenet
 from lorpman.nets.mlp import mlp
 from lorpman.nets.resnet import ResNet18, resnet18
-from lorpman.nets.segnet import segnet
+from lorpman.nets.segnet import segnet, unpool
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.nets.vgg import vgg16
 
@@ -135,3 +135,25 @@ def test_resnet_stages_end_with_the_channels_it_states() -> None:
 def test_resnet_refuses_sizes_that_it_cannot_pool(build: Callable[[], nn.Module]) -> None:
     with pytest.raises(UsageError, match="multiple of 32"):
         build()
+
+
+def test_vmap_over_stacked_weights_equals_a_loop(case: Example) -> None:
+    net, x, _ = case
+    net.eval()
+    first = {k: v.detach() for k, v in net.named_parameters()}
+    stacked = {k: torch.stack([v, 0.9 * v]) for k, v in first.items()}
+
+    def call(parameters: dict[str, Tensor]) -> list[Tensor]:
+        return torch.func.functional_call(net, parameters, (x,))
+
+    together = torch.func.vmap(call)(stacked)
+    for i in range(2):
+        alone = call({k: v[i] for k, v in stacked.items()})
+        for a, b in zip(together, alone, strict=True):
+            torch.testing.assert_close(a[i], b, rtol=1e-4, atol=1e-5)
+
+
+def test_unpool_is_the_one_of_torch() -> None:
+    pooled, places = nn.functional.max_pool2d(torch.rand(2, 3, 8, 12), 2, return_indices=True)
+    expected = nn.functional.max_unpool2d(pooled, places, 2)
+    assert torch.equal(unpool(pooled, places), expected)

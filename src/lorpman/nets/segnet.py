@@ -32,7 +32,6 @@ class SegNet(nn.Module):
         narrowed = [(c, max(i, width), d) for i, c, d in levels]
         self.decoder = nn.ModuleList(_level([c] + [i] * d) for c, i, d in reversed(narrowed))
         self.pool = nn.MaxPool2d(2, return_indices=True)
-        self.unpool = nn.MaxUnpool2d(2)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[n, 3, h, w]`` to ``[n, width, h, w]``."""
@@ -41,8 +40,18 @@ class SegNet(nn.Module):
             x, place = self.pool(level(x))
             places.append(place)
         for level, place in zip(self.decoder, reversed(places), strict=True):
-            x = level(self.unpool(x, place))
+            x = level(unpool(x, place))
         return x
+
+
+def unpool(x: Tensor, places: Tensor) -> Tensor:
+    """``[n, c, h, w]`` to ``[n, c, 2h, 2w]``: each value to its place, zero elsewhere.
+
+    A scatter, because torch's own unpooling has no rule for ``vmap``.
+    """
+    n, c, h, w = x.shape
+    empty = x.new_zeros(n, c, 4 * h * w)
+    return empty.scatter(2, places.flatten(2), x.flatten(2)).view(n, c, 2 * h, 2 * w)
 
 
 def _level(channels: Sequence[int]) -> nn.Sequential:
