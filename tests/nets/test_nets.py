@@ -155,5 +155,5 @@ def test_vmap_over_stacked_weights_equals_a_loop(case: Example) -> None:
 
 def test_unpool_is_the_one_of_torch() -> None:
     pooled, places = nn.functional.max_pool2d(torch.rand(2, 3, 8, 12), 2, return_indices=True)
-    expected = nn.functional.max_unpool2d(pooled, places, 2)
+    expected = nn.functional.max_unpool2d(pooled, places, [2, 2])
     assert torch.equal(unpool(pooled, places), expected)

@@ -1,0 +1,28 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both build .venv themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint types check clean
+
+demo: .venv/ready
+	rm -rf runs/demo
+	$(BIN)/lorpman train multidigits --out runs/demo
+
+test: .venv/ready lint types
+	$(BIN)/pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lorpman needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

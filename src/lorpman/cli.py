@@ -1,0 +1,154 @@
+"""The command line. Bad input is one line on standard error and exit code 2."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lorpman.errors import TrainingDiverged, UsageError
+
+app = typer.Typer(
+    name="lorpman",
+    help="Choose the trade-off between tasks after training: learn a whole Pareto front of "
+    "networks in one run, look at it, and take away the network you need.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
+RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
+DataDirectory = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from lorpman import __version__
+
+        typer.echo(__version__)
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def problems() -> None:
+    """List the problems that can be trained."""
+    from lorpman.problems import PROBLEMS, get_problem
+
+    for name in PROBLEMS:
+        typer.echo(f"{name:<14}{get_problem(name).summary}")
+
+
+@app.command()
+def methods() -> None:
+    """List the methods that a problem can be trained with."""
+    from lorpman.methods import METHODS
+
+    for name, method in METHODS.items():
+        typer.echo(f"{name:<14}{method.kind:<12}{method.summary}")
+
+
+@app.command()
+def train(
+    problem: ProblemName,
+    method: Annotated[str, typer.Option(help="See: lorpman methods")] = "lorpman",
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the data [default: the preset's]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Repeats a run bit by bit on the CPU.")] = 0,
+    data: DataDirectory = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Where to write [runs/PROBLEM-METHOD-SEED]"),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue where RUN stopped.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
+) -> None:
+    """Train PROBLEM with METHOD, and write the front to a run directory."""
+    from lorpman.runs import Spec, data_root
+    from lorpman.runs import train as train_run
+    from lorpman.settings import parse_assignments
+
+    overrides: dict[str, Any] = parse_assignments(set_ or [])
+    if epochs is not None:
+        overrides["epochs"] = epochs
+    spec = Spec.make(problem, method, seed, overrides)
+    out = out or Path("runs") / f"{problem}-{method}-{seed}"
+    result = train_run(spec, out, data_root(data), resume=resume, progress=not quiet)
+    volume = result.front.hypervolume()
+    parameters, one, m = (
+        result.model.num_parameters(),
+        result.network_parameters,
+        result.model.num_tasks,
+    )
+    typer.echo(f"test hypervolume  {_volume(volume)}  ({len(result.front)} preferences)")
+    typer.echo(
+        f"parameters        {parameters:,}  (one network: {one:,}; "
+        f"PaMaL, one network per task: {m * one:,})"
+    )
+    typer.echo(f"training time     {result.seconds:.0f} s")
+    typer.echo(f"front             {out / 'front.json'}")
+    typer.echo(f"picture           {out / 'front.png'}")
+
+
+@app.command()
+def evaluate(
+    run: RunDirectory,
+    split: Annotated[str, typer.Option(help="train, validation or test")] = "test",
+    data: DataDirectory = None,
+) -> None:
+    """Score a trained RUN again, on any split of its data."""
+    from lorpman.runs import data_root, evaluate_run
+
+    front = evaluate_run(run, split, data_root(data))
+    header = [*(f"a_{name}" for name in front.tasks), *front.tasks]
+    if len(front.tasks) <= 5:
+        typer.echo("  ".join(f"{name:>10}" for name in header))
+        for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
+            typer.echo("  ".join(f"{value:>10.4f}" for value in (*alpha, *scores)))
+    typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
+
+
+def _volume(volume: Any) -> str:
+    digits = ".4f" if volume >= 0.01 or volume == 0 else ".4g"
+    error = "" if volume.stderr == 0 else f" ± {volume.stderr:.1g}"
+    return f"{float(volume):{digits}}{error}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except typer.Exit as error:
+        code = error.exit_code
+    except typer.Abort:
+        code = _interrupted()
+    except typer.TyperException as error:
+        code = _refuse(error.format_message())
+    except (UsageError, TrainingDiverged) as error:
+        code = _refuse(str(error))
+    except KeyboardInterrupt:
+        code = _interrupted()
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted() -> int:
+    typer.echo("lorpman: interrupted", err=True)
+    return 130
+
+
+def _refuse(message: str) -> int:
+    typer.echo("lorpman: " + " ".join(message.split()), err=True)
+    return 2

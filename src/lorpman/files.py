@@ -1,0 +1,52 @@
+"""Files that are either the old ones or the new ones, never half of one."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lorpman.errors import UsageError
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside ``path``, synced and renamed to it when the block succeeds."""
+    path = Path(path)
+    # A name of its own, so that two writers never share a half-written file; the suffix stays
+    # last, since it picks the format of a picture.
+    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        fix = "choose a file in a folder that exists and can be written to"
+        raise UsageError(f"cannot write '{path}': {error.strerror or error}; {fix}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON, in one step."""
+    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Read JSON; a missing or damaged file is a :class:`UsageError` that names it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"no {what} at {path}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what} {path} cannot be read: {error}") from None

@@ -1,0 +1,1 @@
+"""Manifolds: families of networks, one for every preference."""

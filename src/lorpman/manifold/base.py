@@ -1,0 +1,179 @@
+"""The seam: a family of networks, one for every preference."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.utils import _pytree as pytree
+
+from lorpman.errors import UsageError
+from lorpman.nets.shared_bottom import SharedBottom
+from lorpman.preference import Dirichlet, Sampler, as_preference, grid
+
+
+class Manifold(nn.Module, ABC):
+    """A network for every preference ``alpha``.
+
+    ``alpha`` is always an argument and never state, so concurrent callers cannot disturb one
+    another. Everything after training (evaluation, export, the explorer) sees this class only.
+    """
+
+    def __init__(self, num_tasks: int) -> None:
+        super().__init__()
+        if num_tasks < 1:
+            raise UsageError(f"num_tasks must be at least 1, got {num_tasks}")
+        self.num_tasks = num_tasks
+
+    @abstractmethod
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        """``alpha [m]``: the network's own output; ``[b, m]``: the same, each tensor led by b."""
+
+    @abstractmethod
+    def solution(self, alpha: Tensor) -> nn.Module:
+        """The plain network at ``alpha [m]``; it shares no memory with the manifold."""
+
+    def preferences(self) -> Tensor:
+        """The preferences ``[n, m]`` at which this manifold's front is shown."""
+        return grid(self.num_tasks)
+
+    def sampler(self, concentration: float) -> Sampler:
+        """How training draws its preferences."""
+        return Dirichlet(concentration)
+
+    def freeze(self, heads: bool = False) -> None:
+        """Stop the main weights (and the heads, if asked) for the rest of training."""
+        del heads
+        raise UsageError(
+            f"{type(self).__name__} has no main network to freeze; leave freeze_epoch unset"
+        )
+
+    def num_parameters(self) -> int:
+        """How many numbers training learns."""
+        return sum(p.numel() for p in self.parameters())
+
+
+class ParameterManifold(Manifold):
+    """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
+
+    The network is copied at the start: the caller's instance never changes, and two manifolds
+    made from it do not share weights.
+    """
+
+    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+        super().__init__(num_tasks)
+        check_network(network, num_tasks)
+        self.network = copy.deepcopy(network)
+
+    @abstractmethod
+    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+        """The parameters that depend on ``alphas [b, m]``, each ``[b, *shape]``."""
+
+    def theta(self, alpha: Tensor) -> dict[str, Tensor]:
+        """Every parameter of the network at ``alpha``, by the network's own names.
+
+        With ``alpha [b, m]`` every tensor is led by b (views where nothing depends on alpha).
+        """
+        alpha = self._on_device(alpha)
+        varied = self._vary(alpha.reshape(-1, self.num_tasks))
+        theta = {}
+        for name, parameter in self.network.named_parameters():
+            if alpha.ndim == 1:
+                theta[name] = varied[name][0] if name in varied else parameter
+            else:
+                theta[name] = varied.get(name, parameter.expand(len(alpha), *parameter.shape))
+        return theta
+
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        alpha = self._on_device(alpha)
+        varied = self._vary(alpha.reshape(-1, self.num_tasks))
+        if alpha.ndim == 1:
+            return self._call({name: value[0] for name, value in varied.items()}, x)
+        rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
+        return stack_outputs([self._call(row, x) for row in rows])
+
+    def solution(self, alpha: Tensor) -> nn.Module:
+        alpha = self._on_device(alpha)
+        if alpha.ndim != 1:
+            raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
+        network = copy.deepcopy(self.network)
+        parameters = dict(network.named_parameters())
+        with torch.no_grad():
+            for name, value in self._vary(alpha[None]).items():
+                parameters[name].copy_(value[0])
+        return network
+
+    def _call(self, varied: dict[str, Tensor], x: Any) -> Any:
+        return functional_call(self.network, varied, (x,))
+
+    def _on_device(self, alpha: Tensor) -> Tensor:
+        like = next(self.network.parameters())
+        return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)
+
+
+def check_network(network: nn.Module, num_tasks: int) -> None:
+    """Refuse what no manifold can be built over, in words rather than a later traceback."""
+    if not isinstance(network, nn.Module):
+        raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")
+    if isinstance(network, SharedBottom) and len(network.heads) != num_tasks:
+        raise UsageError(
+            f"the network has {len(network.heads)} heads, but num_tasks is {num_tasks}; "
+            "give one head per task"
+        )
+    parameters = list(network.parameters())
+    if not parameters:
+        raise UsageError(f"{type(network).__name__} has no parameters to learn")
+    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in parameters):
+        raise UsageError(
+            f"{type(network).__name__} has lazy parameters without a shape; "
+            "run it once on a batch first"
+        )
+
+
+def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
+    """Names of the parameters below the prefixes ``shared``, in the network's order.
+
+    Default: the bottom of a :class:`SharedBottom`, else every parameter.
+    """
+    names = [name for name, _ in network.named_parameters()]
+    if shared is None:
+        shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
+    prefixes = [shared] if isinstance(shared, str) else list(shared)
+    for prefix in prefixes:
+        if not any(_below(name, prefix) for name in names):
+            top = sorted({name.split(".")[0] for name in names})
+            raise UsageError(
+                f"shared prefix '{prefix}' matches no parameter; the network has {', '.join(top)}"
+            )
+    return [name for name in names if any(_below(name, prefix) for prefix in prefixes)]
+
+
+def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
+    """Every parameter with its full name and the module that holds it, ties once."""
+    modules = dict(network.named_modules())
+    for name, parameter in network.named_parameters():
+        yield name, modules[name.rpartition(".")[0]], parameter
+
+
+def stack_outputs(outputs: Sequence[Any]) -> Any:
+    """Outputs of b forward passes as one structure, each tensor led by b."""
+    return _zip_tensors(lambda *values: torch.stack(values), outputs)
+
+
+def _zip_tensors(combine: Callable[..., Tensor], trees: Sequence[Any]) -> Any:
+    def leaf(*values: Any) -> Any:
+        return combine(*values) if isinstance(values[0], Tensor) else values[0]
+
+    return pytree.tree_map(leaf, *trees)
+
+
+def select_output(outputs: Any, index: int) -> Any:
+    """The output of pass ``index`` from what :func:`stack_outputs` made."""
+    return pytree.tree_map(lambda v: v[index] if isinstance(v, Tensor) else v, outputs)
+
+
+def _below(name: str, prefix: str) -> bool:
+    return prefix == "" or name == prefix or name.startswith(prefix + ".")

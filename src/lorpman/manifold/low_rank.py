@@ -1,0 +1,175 @@
+"""LORPMAN: one main network and a low-rank delta per task and layer."""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import ParameterManifold, owners, shared_names
+
+_NORMS = (
+    nn.modules.batchnorm._NormBase,
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.RMSNorm,
+)
+_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+
+
+class LowRankDelta(nn.Module):
+    """The deltas ``B_i A_i`` of one weight, i = 1..m, with the weight seen as ``rows x columns``.
+
+    ``B [rows, m, rank]`` and ``A [m, rank, columns]`` are laid out so that the concatenated
+    factors ``[B_1 ... B_m]`` and ``[A_1; ...; A_m]`` are views.
+    """
+
+    def __init__(self, weight: Tensor, rows: int, num_tasks: int, rank: int) -> None:
+        super().__init__()
+        self.shape = weight.shape
+        columns = weight.numel() // rows
+        self.B = nn.Parameter(weight.new_zeros(rows, num_tasks, rank))
+        self.A = nn.Parameter(weight.new_empty(num_tasks, rank, columns))
+        for task in self.A:
+            nn.init.kaiming_uniform_(task, a=math.sqrt(5))
+
+    @property
+    def rank(self) -> int:
+        return self.A.shape[1]
+
+    def mix(self, alphas: Tensor) -> Tensor:
+        """``sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``, ``[b, *shape]``.
+
+        The preferences scale ``B`` and are stacked on its rows, so one matrix product serves
+        all of them and no ``B_i A_i`` is ever built.
+        """
+        _, m, rank = self.B.shape
+        scaled = alphas[:, None, :, None] * self.B
+        product = scaled.reshape(-1, m * rank) @ self.A.reshape(m * rank, -1)
+        return product.view(len(alphas), *self.shape)
+
+    def gram(self, tasks: Tensor | None = None) -> Tensor:
+        """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
+
+        ``= sum((B_i^T B_j) * (A_i A_j^T))``: exact, and costs r^2 (d + k) instead of r d k.
+        """
+        B = self.B if tasks is None else self.B[:, tasks]
+        A = self.A if tasks is None else self.A[tasks]
+        t, rank, _ = A.shape
+        b = B.reshape(len(B), -1)
+        a = A.reshape(t * rank, -1)
+        return ((b.T @ b) * (a @ a.T)).view(t, rank, t, rank).sum((1, 3))
+
+    def dense(self) -> Tensor:
+        """Every ``B_i A_i``, ``[m, *shape]``; for looking at, not for training."""
+        return torch.einsum("dmr,mrk->mdk", self.B, self.A).reshape(-1, *self.shape)
+
+
+class FullDelta(nn.Module):
+    """Full-size deltas of a norm layer's affine vector, one per task, ``[m, *shape]``."""
+
+    def __init__(self, weight: Tensor, num_tasks: int) -> None:
+        super().__init__()
+        self.delta = nn.Parameter(weight.new_zeros(num_tasks, *weight.shape))
+
+    def mix(self, alphas: Tensor) -> Tensor:
+        """``sum_i alpha_i delta_i`` for every row of ``alphas [b, m]``, ``[b, *shape]``."""
+        return torch.tensordot(alphas, self.delta, 1)
+
+    def dense(self) -> Tensor:
+        """The deltas, ``[m, *shape]``."""
+        return self.delta
+
+
+class LowRank(ParameterManifold):
+    """``theta(alpha) = theta_0 + scale * sum_i alpha_i B_i A_i`` over any network.
+
+    Matrices get low-rank deltas of the given ``rank`` (less where the matrix is smaller); a
+    convolution ``[out, in, k, k]`` is seen as ``(out k) x (in k)`` with inner size ``rank k``;
+    norm layers get a full-size delta of their affine vectors; biases are shared. ``shared``
+    names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
+    ``B`` starts at zero, so at first every preference gives the network as it came.
+
+    >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
+    >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
+    ['bias', 'weight']
+    >>> model.num_parameters() == (6 * 4 + 4) + 2 * 3 * (6 + 4)
+    True
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        num_tasks: int,
+        rank: int = 8,
+        scale: float = 1.0,
+        shared: str | Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(network, num_tasks)
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+            raise UsageError(f"rank must be a whole number of at least 1, got {rank!r}")
+        if not math.isfinite(scale):
+            raise UsageError(f"scale must be finite, got {scale}")
+        self.scale = float(scale)
+        self._shared = frozenset(shared_names(self.network, shared))
+        self.deltas = nn.ModuleDict()
+        self._keys: dict[str, str] = {}
+        for name, owner, parameter in owners(self.network):
+            delta = (
+                _delta(name, owner, parameter, num_tasks, rank) if name in self._shared else None
+            )
+            if delta is not None:
+                # A module's name cannot contain a dot.
+                self._keys[name] = name.replace(".", "/")
+                self.deltas[self._keys[name]] = delta
+        if not self._keys:
+            raise UsageError(
+                f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
+                "among its shared parameters"
+            )
+
+    def low_rank_deltas(self) -> dict[str, LowRankDelta]:
+        """The low-rank deltas by parameter name."""
+        return {n: delta for n, delta in self._deltas().items() if isinstance(delta, LowRankDelta)}
+
+    def _deltas(self) -> dict[str, LowRankDelta | FullDelta]:
+        found = {name: self.deltas[key] for name, key in self._keys.items()}
+        return cast("dict[str, LowRankDelta | FullDelta]", found)
+
+    def freeze(self, heads: bool = False) -> None:
+        """Stop theta_0 of the shared part, biases included; with ``heads`` the heads too."""
+        for name, parameter in self.network.named_parameters():
+            if heads or name in self._shared:
+                parameter.requires_grad_(False)
+                parameter.grad = None
+
+    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+        scaled = alphas * self.scale
+        parameters = dict(self.network.named_parameters())
+        # The mix is a fresh tensor that no backward pass reads, so adding in place is safe.
+        return {
+            name: delta.mix(scaled).add_(parameters[name]) for name, delta in self._deltas().items()
+        }
+
+
+def _delta(
+    name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int
+) -> LowRankDelta | FullDelta | None:
+    if isinstance(owner, _NORMS):
+        return FullDelta(parameter.detach(), num_tasks)
+    if parameter.ndim < 2 or name.rpartition(".")[2].startswith("bias"):
+        return None
+    rows, inner = _matrix(owner, parameter, rank)
+    return LowRankDelta(parameter.detach(), rows, num_tasks, inner)
+
+
+def _matrix(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
+    """Rows of the matrix that ``weight`` is seen as, and the inner size of its factors."""
+    kernel = weight.shape[2] if weight.ndim > 2 else 1
+    outputs = owner.out_channels if isinstance(owner, _TRANSPOSED) else weight.shape[0]
+    rows = outputs * kernel
+    if weight.numel() % rows:
+        rows = weight.shape[0]
+    return rows, min(rank * kernel, rows, weight.numel() // rows)

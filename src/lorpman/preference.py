@@ -1,0 +1,160 @@
+"""Preferences: points of the simplex, one weight per task. Big weight means low loss."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+_TOLERANCE = 1e-4
+_GRID_SEED = 2024
+
+
+class Sampler(Protocol):
+    """Draws the preferences of one training step, ``[count, num_tasks]``."""
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor: ...
+
+
+class Dirichlet:
+    """Independent draws from a symmetric Dirichlet distribution, as in the paper."""
+
+    def __init__(self, concentration: float = 1.0) -> None:
+        self.concentration = _positive("concentration", concentration)
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+        return dirichlet(num_tasks, count, self.concentration, generator)
+
+
+class Fixed:
+    """The same preferences in every step: those of a finite set of members."""
+
+    def __init__(self, alphas: Tensor) -> None:
+        self.alphas = alphas
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+        del num_tasks, count, generator
+        return self.alphas
+
+
+def dirichlet(
+    m: int, n: int, concentration: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
+    """``n`` independent draws from Dir(concentration, ..., concentration), ``[n, m]``.
+
+    >>> alphas = dirichlet(3, 5, generator=torch.Generator().manual_seed(0))
+    >>> alphas.shape, bool(torch.allclose(alphas.sum(1), torch.ones(5)))
+    (torch.Size([5, 3]), True)
+    """
+    _at_least_one("m", m)
+    _at_least_one("n", n)
+    shape = torch.full((n, m), _positive("concentration", concentration), dtype=torch.float64)
+    # torch.distributions.Dirichlet takes no generator; this is the function it calls.
+    gamma = torch._standard_gamma(shape, generator=generator)
+    # With a tiny concentration every gamma of a row can underflow to zero.
+    gamma = gamma.clamp_min(torch.finfo(torch.float64).tiny)
+    return (gamma / gamma.sum(1, keepdim=True)).float()
+
+
+def grid(m: int, n: int | None = None) -> Tensor:
+    """Fixed preferences that cover the simplex, ``[n, m]``, for showing a front.
+
+    Two tasks: ``n`` (11) even steps. Three: the triangular lattice when ``n`` (66) is a
+    triangular number. Otherwise (100 for more than three tasks): the corners and the centre
+    when ``n > m``, then low-discrepancy points, uniform on the simplex.
+
+    >>> grid(2, 3)
+    tensor([[0.0000, 1.0000],
+            [0.5000, 0.5000],
+            [1.0000, 0.0000]])
+    >>> grid(3).shape, grid(20).shape
+    (torch.Size([66, 3]), torch.Size([100, 20]))
+    """
+    _at_least_one("m", m)
+    if n is None:
+        n = {1: 1, 2: 11, 3: 66}.get(m, 100)
+    _at_least_one("n", n)
+    if m == 1:
+        return torch.ones(n, 1)
+    if n == 1:
+        return torch.full((1, m), 1 / m)
+    if m == 2:
+        first = torch.linspace(0, 1, n, dtype=torch.float64)
+        return torch.stack([first, 1 - first], 1).float()
+    steps = (math.isqrt(8 * n + 1) - 3) // 2
+    if m == 3 and (steps + 1) * (steps + 2) // 2 == n:
+        points = [(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]
+        return (torch.tensor(points, dtype=torch.float64) / steps).float()
+    return _spread(m, n)
+
+
+def _spread(m: int, n: int) -> Tensor:
+    anchors = (
+        torch.cat([torch.eye(m), torch.full((1, m), 1 / m)])[:n] if n > m else torch.empty(0, m)
+    )
+    rest = n - len(anchors)
+    if rest == 0:
+        return anchors
+    sobol = torch.quasirandom.SobolEngine(m, scramble=True, seed=_GRID_SEED)
+    uniform = sobol.draw(rest, dtype=torch.float64).clamp(1e-12, 1 - 1e-12)
+    exponential = -uniform.log()
+    return torch.cat([anchors, (exponential / exponential.sum(1, keepdim=True)).float()])
+
+
+def as_preference(
+    alpha: Tensor | Sequence[float] | Sequence[Sequence[float]], num_tasks: int
+) -> Tensor:
+    """``alpha`` as a float tensor ``[m]`` or ``[b, m]``, checked to lie on the simplex.
+
+    >>> as_preference([0.3, 0.7], 2)
+    tensor([0.3000, 0.7000])
+    >>> as_preference([0.5, 0.7], 2)
+    Traceback (most recent call last):
+    ValueError: alpha must sum to 1, got [0.5, 0.7] with sum 1.2; pass alpha / alpha.sum()
+    """
+    tensor = torch.as_tensor(alpha)
+    if not tensor.is_floating_point():
+        tensor = tensor.to(torch.get_default_dtype())
+    if torch.compiler.is_compiling():
+        return tensor
+    if tensor.ndim not in (1, 2) or tensor.shape[-1] != num_tasks:
+        raise ValueError(
+            f"alpha must have shape [{num_tasks}] or [b, {num_tasks}], one weight per task, "
+            f"got {list(tensor.shape)}"
+        )
+    if len(tensor) == 0:
+        raise ValueError(f"alpha must hold at least one preference, got {list(tensor.shape)}")
+    rows = tensor.detach().reshape(-1, num_tasks).to("cpu", torch.float64)
+    if not torch.isfinite(rows).all():
+        raise ValueError(
+            f"alpha must be finite, got {_show(rows[~torch.isfinite(rows).all(1)][0])}"
+        )
+    if (rows < 0).any():
+        raise ValueError(
+            f"alpha must not be negative, got {_show(rows[(rows < 0).any(1)][0])}; "
+            "a preference is a point of the simplex"
+        )
+    off = (rows.sum(1) - 1).abs() > _TOLERANCE
+    if off.any():
+        row = rows[off][0]
+        raise ValueError(
+            f"alpha must sum to 1, got {_show(row)} with sum {row.sum():.6g}; "
+            "pass alpha / alpha.sum()"
+        )
+    return tensor
+
+
+def _show(row: Tensor) -> str:
+    return "[" + ", ".join(f"{v:.6g}" for v in row.tolist()) + "]"
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def _positive(name: str, value: float) -> float:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return float(value)

@@ -1,0 +1,16 @@
+"""The registry of problems. A row is imported when it is asked for."""
+
+from importlib import import_module
+
+from lorpman.errors import unknown
+from lorpman.problems.base import Problem
+
+PROBLEMS = ("toy", "multidigits")
+
+
+def get_problem(name: str) -> Problem:
+    """The row called ``name``."""
+    if name not in PROBLEMS:
+        raise unknown("problem", name, PROBLEMS)
+    problem: Problem = import_module(f"lorpman.problems.{name}").PROBLEM
+    return problem

@@ -1,0 +1,101 @@
+"""What a person sees while training runs: a bar on a terminal, a line per epoch elsewhere."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Told of every step and of every epoch's end."""
+
+    def step(self) -> None: ...
+
+    def epoch(
+        self, number: int, losses: Mapping[str, float], hypervolume: float | None
+    ) -> None: ...
+
+
+class _Silent:
+    def step(self) -> None:
+        pass
+
+    def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
+        pass
+
+
+@contextmanager
+def progress_bar(
+    enabled: bool, epochs: int, done: int, steps_per_epoch: int | None
+) -> Iterator[Progress]:
+    """A live bar, plain lines when the output is no terminal, or nothing when disabled."""
+    if not enabled:
+        yield _Silent()
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(console.print, epochs)
+        return
+    from rich import progress
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(compact=True),
+        progress.TextColumn("{task.fields[status]}"),
+    )
+    total = None if steps_per_epoch is None else steps_per_epoch * epochs
+    with progress.Progress(*columns, console=console) as bar:
+        completed = 0 if steps_per_epoch is None else steps_per_epoch * done
+        task = bar.add_task(
+            f"epoch {done + 1}/{epochs}", total=total, completed=completed, status=""
+        )
+        yield _Bar(bar, task, epochs)
+
+
+def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
+    """Mean losses of an epoch and the validation hypervolume, on one line.
+
+    >>> describe({"left": 0.25, "right": 0.5}, 0.9)
+    'left 0.250  right 0.500  hypervolume 0.9000'
+    """
+    if len(losses) > 4:
+        parts = [f"mean loss {sum(losses.values()) / len(losses):.3f}"]
+    else:
+        parts = [f"{name} {value:.3f}" for name, value in losses.items()]
+    if hypervolume is not None:
+        parts.append(
+            f"hypervolume {hypervolume:.4g}"
+            if hypervolume < 0.01
+            else f"hypervolume {hypervolume:.4f}"
+        )
+    return "  ".join(parts)
+
+
+class _Lines(_Silent):
+    def __init__(self, write, epochs: int) -> None:  # type: ignore[no-untyped-def]
+        self._write = write
+        self._epochs = epochs
+
+    def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
+        self._write(f"epoch {number}/{self._epochs}  {describe(losses, hypervolume)}")
+
+
+class _Bar:
+    def __init__(self, bar, task, epochs: int) -> None:  # type: ignore[no-untyped-def]
+        self._bar = bar
+        self._task = task
+        self._epochs = epochs
+
+    def step(self) -> None:
+        self._bar.advance(self._task)
+
+    def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
+        upcoming = min(number + 1, self._epochs)
+        self._bar.update(
+            self._task,
+            description=f"epoch {upcoming}/{self._epochs}",
+            status=describe(losses, hypervolume),
+        )

@@ -1,0 +1,100 @@
+"""Typed settings: what a run can be told, with the paper's names. Unknown keys fail."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Literal
+
+import torch
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR
+
+from lorpman.errors import UsageError, unknown
+from lorpman.fit import MakeOptimizer, MakeScheduler
+
+
+class Group(BaseModel):
+    """A group of settings that belongs together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Training(Group):
+    """What every method is trained with."""
+
+    epochs: int = Field(10, ge=1)
+    batch_size: int = Field(256, ge=1)
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    learning_rate: float = Field(1e-3, gt=0)
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    scheduler: Literal["constant", "cosine", "step"] = "constant"
+    step_epochs: tuple[int, ...] = ()
+    step_factor: float = Field(0.5, gt=0)
+    window: int = Field(4, ge=1)
+    concentration: float = Field(1.0, gt=0)
+    freeze_epoch: int | None = Field(None, ge=0)
+    freeze_heads: bool = False
+    watch_samples: int = Field(2000, ge=0)
+    """How many validation samples the hypervolume shown during training is taken on."""
+
+    def make_optimizer(self) -> MakeOptimizer:
+        common: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        if self.optimizer == "sgd":
+            return partial(torch.optim.SGD, momentum=self.momentum, **common)
+        return partial(
+            torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.Adam, **common
+        )
+
+    def make_scheduler(self) -> MakeScheduler | None:
+        if self.scheduler == "constant":
+            return None
+
+        def make(optimizer: Optimizer) -> LRScheduler:
+            if self.scheduler == "cosine":
+                return CosineAnnealingLR(optimizer, self.epochs)
+            return MultiStepLR(optimizer, list(self.step_epochs), self.step_factor)
+
+        return make
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """``["rank=4", "scale=2.0"]`` as a mapping; values are read as YAML.
+
+    >>> parse_assignments(["rank=4", "freeze_epoch=null"])
+    {'rank': 4, 'freeze_epoch': None}
+    """
+    parsed = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(
+                f"--set expects key=value, found '{assignment}'; example: --set rank=4"
+            )
+        try:
+            parsed[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"--set {key.strip()}: cannot read the value '{value}'") from None
+    return parsed
+
+
+def distribute(values: Mapping[str, Any], groups: Mapping[str, type[Group]]) -> dict[str, Group]:
+    """Hand every value to the group that has a field of that name.
+
+    >>> distribute({"epochs": 3}, {"training": Training})["training"].epochs
+    3
+    """
+    fields = {key: name for name, group in groups.items() for key in group.model_fields}
+    parts: dict[str, dict[str, Any]] = {name: {} for name in groups}
+    for key, value in values.items():
+        if key not in fields:
+            raise unknown("setting", key, fields)
+        parts[fields[key]][key] = value
+    try:
+        return {name: group(**parts[name]) for name, group in groups.items()}
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(
+            f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"
+        ) from None

@@ -1,0 +1,92 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lorpman.preference import as_preference, dirichlet, grid
+
+
+@given(
+    m=st.integers(1, 12),
+    n=st.integers(1, 30),
+    concentration=st.floats(0.01, 50),
+    seed=st.integers(0, 2**31),
+)
+def test_dirichlet_draws_points_of_the_simplex(m, n, concentration, seed):
+    alphas = dirichlet(m, n, concentration, torch.Generator().manual_seed(seed))
+    assert alphas.shape == (n, m)
+    as_preference(alphas, m)
+
+
+def test_dirichlet_follows_its_generator():
+    def draw(seed):
+        return dirichlet(3, 4, generator=torch.Generator().manual_seed(seed))
+
+    assert torch.equal(draw(1), draw(1))
+    assert not torch.equal(draw(1), draw(2))
+
+
+def test_dirichlet_concentration_decides_the_spread():
+    generator = torch.Generator().manual_seed(0)
+    wide = dirichlet(2, 4000, 0.2, generator)
+    narrow = dirichlet(2, 4000, 20.0, generator)
+    # Var(alpha_1) = 1 / (4 (2 p + 1)) for two tasks.
+    for alphas, p in ((wide, 0.2), (narrow, 20.0)):
+        assert alphas[:, 0].var().item() == pytest.approx(1 / (4 * (2 * p + 1)), rel=0.1)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 11), (3, 66), (4, 100), (20, 100), (40, 100)])
+def test_grid_has_the_papers_sizes_and_the_corners(m, n):
+    alphas = grid(m)
+    assert alphas.shape == (n, m)
+    as_preference(alphas, m)
+    for corner in torch.eye(m):
+        assert (alphas == corner).all(1).any()
+    assert torch.equal(alphas, grid(m))
+    assert len(alphas.unique(dim=0)) == n
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 5), (3, 10), (3, 7), (5, 6), (8, 40), (40, 30)])
+def test_grid_of_any_size(m, n):
+    alphas = grid(m, n)
+    assert alphas.shape == (n, m)
+    as_preference(alphas, m)
+    if n > m:
+        assert all((alphas == corner).all(1).any() for corner in torch.eye(m))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "message"),
+    [
+        ([0.5, 0.7], "must sum to 1"),
+        ([-0.1, 1.1], "must not be negative"),
+        ([math.nan, 1.0], "must be finite"),
+        ([math.inf, 0.0], "must be finite"),
+        ([0.2, 0.3, 0.5], r"must have shape \[2\]"),
+        ([], "must have shape"),
+        ([[0.5, 0.5], [0.5, 0.6]], "must sum to 1"),
+        ([[[0.5, 0.5]]], "must have shape"),
+    ],
+)
+def test_bad_preferences_are_refused(alpha, message):
+    with pytest.raises(ValueError, match=message):
+        as_preference(alpha, 2)
+
+
+def test_an_empty_set_of_preferences_is_refused():
+    with pytest.raises(ValueError, match="at least one preference"):
+        as_preference(torch.empty(0, 2), 2)
+
+
+@pytest.mark.parametrize("call", [lambda: grid(0), lambda: grid(2, 0), lambda: dirichlet(2, 0)])
+def test_sizes_below_one_are_refused(call):
+    with pytest.raises(ValueError, match="at least 1"):
+        call()
+
+
+@pytest.mark.parametrize("concentration", [0.0, -1.0, math.nan, math.inf])
+def test_a_bad_concentration_is_refused(concentration):
+    with pytest.raises(ValueError, match="concentration must be positive"):
+        dirichlet(2, 3, concentration)
