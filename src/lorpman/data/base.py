@@ -1,14 +1,18 @@
 """What every dataset of ours is: three splits of tensors that are cut into batches by index."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from lorpman.errors import UsageError
+
 Batch = tuple[Tensor | list[Tensor], list[Tensor]]
+Transform = Callable[[Tensor, list[Tensor]], Batch]
 
 
 class Arrays(Dataset[Batch]):
@@ -16,33 +20,147 @@ class Arrays(Dataset[Batch]):
 
     ``__getitems__`` cuts a whole batch with one indexing operation per tensor, so that an
     ordinary ``DataLoader`` (and whatever wraps it) pays no cost per sample.
+
+    Args:
+        x: inputs, of any type; may be memory-mapped.
+        targets: one tensor per task.
+        rows: the samples that belong to this split, ``[k]``; all if not given. Several splits
+            can so share one large tensor.
+        transform: applied to each batch, for instance to turn bytes into floats.
     """
 
-    def __init__(self, x: Tensor, targets: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        targets: Sequence[Tensor],
+        rows: Tensor | None = None,
+        transform: Transform | None = None,
+    ) -> None:
         lengths = {len(x), *(len(y) for y in targets)}
         if len(lengths) != 1:
             raise ValueError(f"x and targets must have one length, got {sorted(lengths)}")
         self.x = x
         self.targets = list(targets)
+        self.rows = rows
+        self.transform = transform
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.x) if self.rows is None else len(self.rows)
 
     def __getitem__(self, index: int) -> Batch:
-        return self.x[index], [y[index] for y in self.targets]
+        # range() turns negative indices into positive ones and refuses those out of bounds.
+        x, targets = self.__getitems__([range(len(self))[index]])
+        one = [part[0] for part in x] if isinstance(x, list) else x[0]
+        return one, [y[0] for y in targets]
 
-    def __getitems__(self, indices: list[int]) -> Batch:
+    def __getitems__(self, indices: Sequence[int] | Tensor) -> Batch:
         chosen = torch.as_tensor(indices)
-        return self.x[chosen], [y[chosen] for y in self.targets]
+        if self.rows is not None:
+            chosen = self.rows[chosen]
+        x = self.x.index_select(0, chosen)
+        targets = [y.index_select(0, chosen) for y in self.targets]
+        return (x, targets) if self.transform is None else self.transform(x, targets)
+
+
+class TaskArrays(Dataset[Batch]):
+    """Samples of which each belongs to one task: a batch has ``k`` inputs for every task.
+
+    Index ``j`` stands for sample ``rows[i, j]`` of each task ``i``.
+
+    Args:
+        x: the inputs of all tasks, ``[n, ...]``.
+        target: their targets, ``[n]``.
+        rows: the samples of each task, ``[m, length]``.
+        transform: applied to all inputs of a batch at once, ``[m * k, ...]``.
+    """
+
+    def __init__(
+        self, x: Tensor, target: Tensor, rows: Tensor, transform: Transform | None = None
+    ) -> None:
+        self.x = x
+        self.target = target
+        self.rows = rows
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return self.rows.shape[1]
+
+    def __getitem__(self, index: int) -> Batch:
+        x, targets = self.__getitems__([range(len(self))[index]])
+        return [part[0] for part in x], [y[0] for y in targets]
+
+    def __getitems__(self, indices: Sequence[int] | Tensor) -> Batch:
+        chosen = self.rows[:, torch.as_tensor(indices)]
+        x = self.x.index_select(0, chosen.flatten())
+        targets = list(self.target[chosen])
+        if self.transform is not None:
+            x, targets = _one_tensor(self.transform(x, targets))
+        return list(x.unflatten(0, chosen.shape)), targets
+
+
+def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
+    x, targets = batch
+    if not isinstance(x, Tensor):
+        raise TypeError("the transform of TaskArrays must return one tensor of inputs")
+    return x, targets
+
+
+def generators(dataset: Dataset[Batch]) -> list[torch.Generator]:
+    """The generators that the dataset's transforms draw from, for a checkpoint to keep.
+
+    A transform with randomness in it has an attribute ``generator``.
+    """
+    found = getattr(getattr(dataset, "transform", None), "generator", None)
+    return [found] if isinstance(found, torch.Generator) else []
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Training, validation and test data of one problem."""
+    """Training, validation and test data of one problem.
+
+    ``note`` says in one sentence how these splits differ from the official ones, if they do, so
+    that it can stand beside every number that comes from them.
+    """
 
     train: Dataset[Batch]
     validation: Dataset[Batch]
     test: Dataset[Batch]
+    note: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("train", "validation", "test"):
+            size = len(getattr(self, name))
+            if size == 0:
+                raise UsageError(f"the {name} split is empty; it needs at least one sample")
+
+
+def cut(n: int, fractions: Sequence[float], generator: torch.Generator) -> list[Tensor]:
+    """A random partition of ``0..n-1``; the last part takes what rounding leaves over.
+
+    The parts are sorted, so that reading them in order reads memory in order.
+
+    >>> [len(part) for part in cut(10, (0.7, 0.1, 0.2), torch.Generator().manual_seed(0))]
+    [7, 1, 2]
+    """
+    order = torch.randperm(n, generator=generator)
+    sizes = [int(n * f + 1e-9) for f in fractions[:-1]]
+    parts = order.split([*sizes, n - sum(sizes)])
+    return [part.sort().values for part in parts]
+
+
+def missing(path: Path, problem: str, root: Path) -> UsageError:
+    """The error for a file of ``problem`` that is not where it should be."""
+    return UsageError(f"{path} not found; run: lorpman data {problem} --data {root}")
+
+
+def damaged(path: Path, what: str) -> UsageError:
+    """The error for a file that is there but is not what it should be."""
+    return UsageError(f"{path} {what}; delete it and get it again")
+
+
+def bytes_to_unit(x: Tensor, targets: list[Tensor]) -> Batch:
+    """A transform: images of bytes ``[n, c, h, w]`` to floats in 0..1."""
+    return x.to(torch.float32) / 255, targets
 
 
 def _as_is(batch: Any) -> Any:

@@ -1,0 +1,49 @@
+"""Random changes of whole batches of images, drawn from a generator that is passed in."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def random_crop(images: Tensor, padding: int, generator: torch.Generator) -> Tensor:
+    """Images ``[n, c, h, w]``, each moved by up to ``padding`` pixels, with black moved in."""
+    n, _, h, w = images.shape
+    padded = functional.pad(images, [padding] * 4)
+    windows = padded.unfold(2, h, 1).unfold(3, w, 1)  # a view: [n, c, top, left, h, w]
+    top, left = torch.randint(0, 2 * padding + 1, (2, n), generator=generator)
+    return windows[torch.arange(n), :, top, left]
+
+
+def random_flip(
+    tensors: Sequence[Tensor], generator: torch.Generator, share: float = 0.5
+) -> list[Tensor]:
+    """Tensors ``[n, ..., w]`` that belong together; the same ``share`` of samples is mirrored."""
+    flipped = torch.rand(len(tensors[0]), generator=generator) < share
+    return [torch.where(flipped.view(-1, *[1] * (t.dim() - 1)), t.flip(-1), t) for t in tensors]
+
+
+def random_zoom(
+    image: Tensor,
+    label: Tensor,
+    depth: Tensor,
+    scales: Sequence[float],
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One scene, zoomed by one of ``scales`` at a random place.
+
+    Image ``[3, h, w]`` (bilinear), label ``[h, w]`` and depth ``[1, h, w]`` (nearest, so that no
+    value is invented). What is nearer fills more of the picture, so depth is divided by the scale.
+    """
+    height, width = image.shape[-2:]
+    scale = scales[int(torch.randint(len(scales), (), generator=generator))]
+    h, w = int(height / scale), int(width / scale)
+    top = int(torch.randint(height - h + 1, (), generator=generator))
+    left = int(torch.randint(width - w + 1, (), generator=generator))
+    window = (..., slice(top, top + h), slice(left, left + w))
+    size = (height, width)
+    image = functional.interpolate(image[window][None], size, mode="bilinear", align_corners=True)
+    label = functional.interpolate(label[window][None, None].float(), size, mode="nearest")
+    depth = functional.interpolate(depth[window][None], size, mode="nearest")
+    return image[0], label[0, 0].long(), depth[0] / scale
