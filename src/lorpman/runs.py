@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -28,6 +28,7 @@ from lorpman.task import Task
 _FORMAT = 1
 _EVALUATION_BATCH = 1000
 SPLITS = ("train", "validation", "test")
+Scale = Literal["paper", "laptop"]
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,19 @@ class Spec:
     """The problem's settings."""
 
     @classmethod
-    def make(cls, problem: str, method: str, seed: int, overrides: Mapping[str, Any]) -> "Spec":
-        """Preset, then the method's part of it, then ``overrides``."""
+    def make(
+        cls,
+        problem: str,
+        method: str,
+        seed: int,
+        overrides: Mapping[str, Any],
+        scale: Scale = "paper",
+    ) -> "Spec":
+        """The preset at the given scale, then ``overrides``."""
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
-        values = {**preset.settings, **preset.methods.get(method, {}), **overrides}
+        layers = [preset, preset.laptop] if scale == "laptop" and preset.laptop else [preset]
+        values = {k: v for layer in layers for k, v in layer.of(method).items()} | {**overrides}
         groups: dict[str, type[Group]] = {
             "training": Training,
             "own": rival.settings,
