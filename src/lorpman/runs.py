@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
@@ -20,6 +21,7 @@ from lorpman.fit import Epoch, fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
+from lorpman.preference import grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.settings import Group, Training, distribute
@@ -106,6 +108,8 @@ class Result:
     front: Front
     network_parameters: int
     seconds: float
+    note: str
+    """How the data differs from the official splits, if it does."""
 
 
 def data_root(data: Path | None) -> Path:
@@ -143,6 +147,7 @@ def train(
         optimizer=training.make_optimizer(),
         scheduler=training.make_scheduler(),
         validation=_watched(splits, training.watch_samples),
+        validation_alphas=_watched_preferences(model, training.watch_preferences),
         seed=spec.seed,
         progress=progress,
         checkpoint=saved,
@@ -156,7 +161,7 @@ def train(
         spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
-    return Result(model, front, count, notes.seconds())
+    return Result(model, front, count, notes.seconds(), splits.note)
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
@@ -242,6 +247,13 @@ def _watched(splits: Splits, samples: int) -> list[Batch] | None:
         if samples <= 0:
             break
     return held
+
+
+def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
+    """Fewer preferences for that quick look, where the manifold has more."""
+    if count is None or len(model.preferences()) <= count:
+        return None
+    return grid(model.num_tasks, count)
 
 
 class _Notes:
