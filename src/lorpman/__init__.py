@@ -19,12 +19,11 @@ from lorpman.objective import (
     Linear,
     MultiForward,
     Orthogonality,
-    Rule,
     SmoothChebyshev,
-    Step,
     Term,
 )
 from lorpman.preference import as_preference, dirichlet, grid
+from lorpman.rule import Rule, Step
 from lorpman.scores import accuracy
 from lorpman.task import Task
 

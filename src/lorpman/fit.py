@@ -1,7 +1,7 @@
 """The first verb: one loop for every method. It reads like Algorithm 1 of the paper."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,14 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from lorpman import checkpoint as checkpoints
+from lorpman.data.base import generators
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
 from lorpman.manifold.base import Manifold, select_output
-from lorpman.objective import Linear, Rule, Step
+from lorpman.objective import Linear
 from lorpman.preference import Sampler
 from lorpman.progress import Progress, progress_bar
+from lorpman.rule import Rule, Step
 from lorpman.task import Task, check_tasks, task_losses
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ def fit(
     optimizer: Optimizer | MakeOptimizer | None = None,
     scheduler: LRScheduler | MakeScheduler | None = None,
     validation: Iterable[Any] | None = None,
+    validation_alphas: Tensor | None = None,
     seed: int | None = None,
     fabric: "Fabric | None" = None,
     progress: bool = True,
@@ -72,7 +75,8 @@ def fit(
     epoch ``freeze_epoch`` on, counted from 0, the main weights stay still.
 
     ``optimizer`` and ``scheduler`` are instances, or functions that make one (default: Adam,
-    1e-3); schedulers step once per epoch. With ``validation``, each epoch reports hypervolume.
+    1e-3); schedulers step once per epoch. With ``validation``, each epoch reports hypervolume,
+    at ``validation_alphas`` or the manifold's own preferences.
     ``seed`` fixes the preferences; default: drawn from torch's global generator. ``fabric``
     places the run (devices, precision, processes). With ``checkpoint``, every epoch is saved
     there, and ``resume`` continues from it, bit for bit on the CPU.
@@ -93,10 +97,11 @@ def fit(
                 run.freeze(freeze_heads)
             began = time.perf_counter()
             rate = run.learning_rate()
-            losses = run.epoch(epoch, tasks, loader, draw, window, bar)
+            losses = run.epoch(epoch, epochs, tasks, loader, draw, window, bar)
             volume = None
             if validation is not None:
-                volume = float(evaluate(model, tasks, validation).hypervolume())
+                front = evaluate(model, tasks, validation, validation_alphas)
+                volume = float(front.hypervolume())
             named = {task.name: value for task, value in zip(tasks, losses, strict=True)}
             seconds = time.perf_counter() - began
             record = Epoch(epoch + 1, named, volume, rate, run.frozen, seconds)
@@ -147,6 +152,7 @@ class _Training:
     def epoch(
         self,
         epoch: int,
+        epochs: int,
         tasks: Sequence[Task],
         loader: Iterable[Any],
         draw: Sampler,
@@ -155,10 +161,11 @@ class _Training:
     ) -> list[float]:
         """One pass over the data; the mean loss of every task."""
         self.wrapped.train()
+        spare = _Spare(loader, self.fabric.to_device)
         total, steps = torch.zeros(len(tasks)), 0
         for batch in loader:
             alphas = draw(self.model.num_tasks, window, self.generator)
-            losses = self._step(self.fabric.to_device(batch), alphas, tasks, (epoch, steps))
+            losses = self._step(batch, alphas, tasks, spare, (epoch, epochs, steps))
             total += losses.detach().mean(0).cpu()
             steps += 1
             bar.step()
@@ -172,18 +179,41 @@ class _Training:
         return mean
 
     def _step(
-        self, batch: Any, alphas: Tensor, tasks: Sequence[Task], where: tuple[int, int]
+        self,
+        batch: Any,
+        alphas: Tensor,
+        tasks: Sequence[Task],
+        spare: "_Spare",
+        where: tuple[int, int, int],
     ) -> Tensor:
-        x, y = _unpack(batch)
+        batch = self.fabric.to_device(batch)
+        epoch, epochs, step = where
         kept: list[Tensor] = []
 
-        def closure() -> Tensor:
-            self.optimizer.zero_grad()
+        def losses_at(alphas: Tensor, batch: Any) -> Tensor:
+            x, y = _unpack(batch)
             outputs = self.wrapped(x, alphas)
             rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
             losses = torch.stack(rows)
-            _check_finite(losses, alphas, tasks, where)
-            self.rule.backward(Step(alphas.to(losses), losses, self.model, self.fabric.backward))
+            _check_finite(losses, alphas, tasks, epoch, step)
+            return losses
+
+        def closure() -> Tensor:
+            self.optimizer.zero_grad()
+            losses = losses_at(alphas, batch)
+            self.rule.backward(
+                Step(
+                    alphas=alphas.to(losses),
+                    losses=losses,
+                    model=self.model,
+                    backward=self.fabric.backward,
+                    losses_at=losses_at,
+                    batch=batch,
+                    another_batch=spare,
+                    epoch=epoch,
+                    epochs=epochs,
+                )
+            )
             kept[:] = [losses]
             return losses.detach().sum()
 
@@ -210,7 +240,6 @@ class _Training:
 
     def save(self, path: Path, epochs_done: int, loader: Iterable[Any]) -> None:
         """Everything that the next epoch depends on."""
-        order = getattr(loader, "generator", None)
         state = {
             "epochs_done": epochs_done,
             "frozen": self.frozen,
@@ -219,7 +248,7 @@ class _Training:
             "optimizer": self.plain_optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "preferences": self.generator.get_state(),
-            "order": None if order is None else order.get_state(),
+            "data": [generator.get_state() for generator in _generators(loader)],
             "random": torch.get_rng_state(),
         }
         checkpoints.save(state, path)
@@ -235,9 +264,8 @@ class _Training:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(state["scheduler"])
         self.generator.set_state(state["preferences"])
-        order = getattr(loader, "generator", None)
-        if order is not None:
-            order.set_state(state["order"])
+        for generator, kept in zip(_generators(loader), state["data"], strict=True):
+            generator.set_state(kept)
         torch.set_rng_state(state["random"])
         return int(state["epochs_done"])
 
@@ -249,6 +277,13 @@ def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> Non
     except RuntimeError as error:
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise UsageError(f"checkpoint {path} is of another network: {reason}") from error
+
+
+def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
+    """What decides the order of the data, and how it is augmented."""
+    order = getattr(loader, "generator", None)
+    transforms = generators(getattr(loader, "dataset", None))
+    return transforms if order is None else [order, *transforms]
 
 
 def _default_fabric() -> "Fabric":
@@ -285,6 +320,22 @@ def _make_scheduler(
     return scheduler(optimizer)
 
 
+class _Spare:
+    """Further training batches for a rule that asks for them, from a pass of their own."""
+
+    def __init__(self, loader: Iterable[Any], to_device: Callable[[Any], Any]) -> None:
+        self._loader = loader
+        self._to_device = to_device
+        self._pass: Iterator[Any] = iter(())
+
+    def __call__(self) -> Any:
+        batch = next(self._pass, None)
+        if batch is None:
+            self._pass = iter(self._loader)
+            batch = next(self._pass)
+        return self._to_device(batch)
+
+
 def _unpack(batch: Any) -> tuple[Any, Any]:
     if not isinstance(batch, Sequence) or len(batch) != 2:
         found = f"{len(batch)} parts" if isinstance(batch, Sequence) else type(batch).__name__
@@ -296,12 +347,11 @@ def _unpack(batch: Any) -> tuple[Any, Any]:
 
 
 def _check_finite(
-    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], where: tuple[int, int]
+    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], epoch: int, step: int
 ) -> None:
     if torch.isfinite(losses).all():
         return
     j, i = (~torch.isfinite(losses)).nonzero()[0].tolist()
-    epoch, step = where
     preference = ", ".join(f"{a:.3g}" for a in alphas[j].tolist())
     raise TrainingDiverged(
         f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch {epoch + 1}, "

@@ -10,7 +10,8 @@ from torch import nn
 from lorpman.errors import unknown
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
-from lorpman.objective import Linear, MultiForward, Orthogonality, Rule
+from lorpman.objective import Linear, MultiForward, Orthogonality
+from lorpman.rule import Rule
 from lorpman.settings import Group
 
 Shared = Sequence[str] | None

@@ -1,4 +1,4 @@
-"""Rules: how the losses of b preferences and m tasks become gradients. Objectives add and scale.
+"""Objectives: rules that are one scalar, made of terms that add and scale.
 
 >>> objective = Linear() + 5.0 * MultiForward() + 1.0 * Orthogonality()
 >>> objective
@@ -6,9 +6,7 @@ Linear() + 5.0 * MultiForward() + 1.0 * Orthogonality()
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -16,27 +14,7 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
-
-
-@dataclass(frozen=True)
-class Step:
-    """One training step as a rule sees it."""
-
-    alphas: Tensor
-    """The preferences, ``[b, m]``."""
-    losses: Tensor
-    """The loss of every task at every preference, ``[b, m]``, with its graph."""
-    model: Manifold
-    backward: Callable[[Tensor], None]
-    """Back-propagates a scalar; use it instead of ``Tensor.backward``."""
-
-
-class Rule(nn.Module, ABC):
-    """Turns losses into gradients. A module, so that its state survives a checkpoint."""
-
-    @abstractmethod
-    def backward(self, step: Step) -> None:
-        """Leave the gradient of every trainable parameter in its ``grad``."""
+from lorpman.rule import Rule, Step
 
 
 class Term(Rule):

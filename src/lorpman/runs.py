@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
@@ -20,6 +21,7 @@ from lorpman.fit import Epoch, fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
+from lorpman.preference import grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.settings import Group, Training, distribute
@@ -28,6 +30,7 @@ from lorpman.task import Task
 _FORMAT = 1
 _EVALUATION_BATCH = 1000
 SPLITS = ("train", "validation", "test")
+Scale = Literal["paper", "laptop"]
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,19 @@ class Spec:
     """The problem's settings."""
 
     @classmethod
-    def make(cls, problem: str, method: str, seed: int, overrides: Mapping[str, Any]) -> "Spec":
-        """Preset, then the method's part of it, then ``overrides``."""
+    def make(
+        cls,
+        problem: str,
+        method: str,
+        seed: int,
+        overrides: Mapping[str, Any],
+        scale: Scale = "paper",
+    ) -> "Spec":
+        """The preset at the given scale, then ``overrides``."""
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
-        values = {**preset.settings, **preset.methods.get(method, {}), **overrides}
+        layers = [preset, preset.laptop] if scale == "laptop" and preset.laptop else [preset]
+        values = {k: v for layer in layers for k, v in layer.of(method).items()} | {**overrides}
         groups: dict[str, type[Group]] = {
             "training": Training,
             "own": rival.settings,
@@ -97,6 +108,8 @@ class Result:
     front: Front
     network_parameters: int
     seconds: float
+    note: str
+    """How the data differs from the official splits, if it does."""
 
 
 def data_root(data: Path | None) -> Path:
@@ -134,6 +147,7 @@ def train(
         optimizer=training.make_optimizer(),
         scheduler=training.make_scheduler(),
         validation=_watched(splits, training.watch_samples),
+        validation_alphas=_watched_preferences(model, training.watch_preferences),
         seed=spec.seed,
         progress=progress,
         checkpoint=saved,
@@ -147,7 +161,7 @@ def train(
         spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
-    return Result(model, front, count, notes.seconds())
+    return Result(model, front, count, notes.seconds(), splits.note)
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
@@ -233,6 +247,13 @@ def _watched(splits: Splits, samples: int) -> list[Batch] | None:
         if samples <= 0:
             break
     return held
+
+
+def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
+    """Fewer preferences for that quick look, where the manifold has more."""
+    if count is None or len(model.preferences()) <= count:
+        return None
+    return grid(model.num_tasks, count)
 
 
 class _Notes:

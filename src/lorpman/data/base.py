@@ -105,7 +105,7 @@ def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
     return x, targets
 
 
-def generators(dataset: Dataset[Batch]) -> list[torch.Generator]:
+def generators(dataset: object) -> list[torch.Generator]:
     """The generators that the dataset's transforms draw from, for a checkpoint to keep.
 
     A transform with randomness in it has an attribute ``generator``.

@@ -5,7 +5,17 @@ from importlib import import_module
 from lorpman.errors import unknown
 from lorpman.problems.base import Problem
 
-PROBLEMS = ("toy", "multidigits")
+PROBLEMS = (
+    "toy",
+    "multidigits",
+    "multimnist",
+    "multifashion",
+    "census",
+    "utkface",
+    "cifar100",
+    "celeba",
+    "cityscapes",
+)
 
 
 def get_problem(name: str) -> Problem:

@@ -22,13 +22,34 @@ class NoSettings(Group):
     """For a problem that has nothing to set."""
 
 
-class Preset(Group):
-    """A problem's preset file."""
+class Published(Group):
+    """What the paper reports for a method; never a result of this code."""
+
+    hypervolume: float
+    deviation: float
+    parameters: float
+
+
+class Layer(Group):
+    """Settings for every method, and on top of them by method."""
 
     settings: dict[str, Any] = Field(default_factory=dict)
-    """For every method."""
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """On top, by method."""
+
+    def of(self, method: str) -> dict[str, Any]:
+        """What this layer sets for ``method``."""
+        return {**self.settings, **self.methods.get(method, {})}
+
+
+class Preset(Layer):
+    """A problem's preset file: the paper's settings, ranges and results."""
+
+    laptop: Layer | None = None
+    """On top, for a 2-core machine; a stated reduction, never the paper's protocol."""
+    search: dict[str, list[float]] = Field(default_factory=dict)
+    """The ranges over which the paper chose settings on validation data."""
+    published: dict[str, Published] = Field(default_factory=dict)
+    """Results by method, as printed in the paper."""
 
 
 @dataclass(frozen=True)

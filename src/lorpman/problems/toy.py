@@ -18,7 +18,7 @@ from lorpman.manifold.low_rank import LowRank
 from lorpman.problems.base import Problem
 from lorpman.task import Task
 
-_STEPS_PER_EPOCH = 100
+_STEPS_PER_EPOCH = 20
 _COLOURS = ("#D55E00", "#009E73", "#0072B2")
 _TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
 
