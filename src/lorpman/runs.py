@@ -126,9 +126,10 @@ def train(
     spec: Spec, out: Path, root: Path, *, resume: bool = False, progress: bool = True
 ) -> Result:
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it."""
-    model = spec.build()
-    _claim(out, spec, model, resume)
+    _check_free(out, spec, resume)
     splits, tasks = spec.load(root), spec.tasks()
+    model = spec.build()
+    _claim(out, spec, model)
     order = torch.Generator().manual_seed(spec.seed)
     saved = out / "checkpoint.safetensors"
     done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
@@ -205,26 +206,30 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings)
 
 
-def _claim(out: Path, spec: Spec, model: Manifold, resume: bool) -> None:
-    """Make ``out`` this run's directory, or refuse without touching what is there."""
+def _check_free(out: Path, spec: Spec, resume: bool) -> None:
+    """Refuse a directory that holds something else than this run, without touching it."""
     existing = out / "run.json"
-    if existing.exists():
-        if not resume:
-            raise UsageError(
-                f"{out} already holds a run; pass --resume to continue it, or another --out"
-            )
-        if read_spec(out).identity() != spec.identity():
-            raise UsageError(
-                f"{out} holds a run with other settings; resume it with the settings in {existing}"
-            )
-        return
+    if not existing.exists():
+        if out.is_dir() and any(out.iterdir()):
+            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
+    elif not resume:
+        raise UsageError(
+            f"{out} already holds a run; pass --resume to continue it, or another --out"
+        )
+    elif read_spec(out).identity() != spec.identity():
+        raise UsageError(
+            f"{out} holds a run with other settings; resume it with the settings in {existing}"
+        )
+
+
+def _claim(out: Path, spec: Spec, model: Manifold) -> None:
+    """Make ``out`` this run's directory; not before its data is there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()):
-            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
-    write_json(existing, {"format": _FORMAT, **spec.identity(), **_provenance(model)})
+    if not (out / "run.json").exists():
+        write_json(out / "run.json", {"format": _FORMAT, **spec.identity(), **_provenance(model)})
 
 
 def _provenance(model: Manifold) -> dict[str, Any]:
