@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,42 @@ def assert_untouched(network: nn.Module, work: Callable[[], object]) -> None:
     assert before.keys() == after.keys()
     for name, value in before.items():
         assert torch.equal(value, after[name]), f"{name} was changed"
+
+
+def assert_vertex_is_member(
+    model: ParameterManifold, members: dict[str, Tensor], index: int
+) -> None:
+    """At ``alpha = e_i``, theta is member ``i`` and only member ``i`` receives a gradient."""
+    vertex = torch.eye(model.num_tasks)[index]
+    theta = model.theta(vertex)
+    for name, stacked in members.items():
+        torch.testing.assert_close(theta[name], stacked[index])
+    model.zero_grad()
+    torch.stack([theta[name].square().sum() for name in members]).sum().backward()
+    for name, stacked in members.items():
+        assert stacked.grad is not None, f"{name} got no gradient"
+        touched = stacked.grad.flatten(1).abs().sum(1).nonzero().flatten().tolist()
+        assert touched == [index], f"{name}: members {touched} got a gradient"
+
+
+def assert_callers_do_not_disturb(model: Manifold, x: Any, threads: int = 4) -> None:
+    """Concurrent calls at different preferences give what each of them gives alone."""
+    model.eval()
+    alphas = dirichlet(model.num_tasks, threads)
+    with torch.no_grad():
+        alone = [model(x, alpha) for alpha in alphas]
+
+    def work(j: int) -> bool:
+        with torch.no_grad():
+            outputs = [model(x, alphas[j]) for _ in range(30)]
+        expected = tensors(alone[j])
+        return all(
+            torch.equal(a, b)
+            for output in outputs
+            for a, b in zip(tensors(output), expected, strict=True)
+        )
+
+    with ThreadPoolExecutor(threads) as pool:
+        assert all(pool.map(work, range(threads)))
+    with torch.no_grad():
+        assert_same(model(x, alphas[0]), alone[0], 0)

@@ -1,10 +1,9 @@
 """Runs: a problem, a method and a seed, trained into a directory that can be read again."""
 
-import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -16,12 +15,13 @@ from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
-from lorpman.files import read_json, write_bytes, write_json
-from lorpman.fit import Epoch, fit, load_weights
+from lorpman.files import read_json, write_json
+from lorpman.fit import fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
-from lorpman.preference import grid
+from lorpman.notes import Notes
+from lorpman.preference import Sampler, grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.settings import Group, Training, distribute
@@ -59,7 +59,10 @@ class Spec:
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         layers = [preset, preset.laptop] if scale == "laptop" and preset.laptop else [preset]
-        values = {k: v for layer in layers for k, v in layer.of(method).items()} | {**overrides}
+        values = dict(rival.defaults)
+        for layer in layers:
+            values |= layer.of(method, rival.defaults)
+        values |= overrides
         groups: dict[str, type[Group]] = {
             "training": Training,
             "own": rival.settings,
@@ -89,6 +92,10 @@ class Spec:
 
     def load(self, root: Path) -> Splits:
         return self.problem.load(root, self.data)
+
+    def sampler(self) -> Sampler | None:
+        """How preferences are drawn, where the method does not leave that to its manifold."""
+        return None if self.method.sampler is None else self.method.sampler(self.own)
 
     def build(self) -> Manifold:
         """The untrained manifold; the seed decides its start."""
@@ -133,7 +140,7 @@ def train(
     order = torch.Generator().manual_seed(spec.seed)
     saved = out / "checkpoint.safetensors"
     done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
-    notes = _Notes(out / "metrics.jsonl", spec.problem, model, done)
+    notes = Notes(out / "metrics.jsonl", spec.problem, model, done)
     training = spec.training
     fit(
         model,
@@ -143,6 +150,7 @@ def train(
         objective=spec.method.rule(spec.own),
         window=training.window,
         concentration=training.concentration,
+        sampler=spec.sampler(),
         freeze_epoch=training.freeze_epoch,
         freeze_heads=training.freeze_heads,
         optimizer=training.make_optimizer(),
@@ -259,32 +267,3 @@ def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
     if count is None or len(model.preferences()) <= count:
         return None
     return grid(model.num_tasks, count)
-
-
-class _Notes:
-    """The run's ``metrics.jsonl``: one line per epoch."""
-
-    def __init__(self, path: Path, problem: Problem, model: Manifold, epochs_done: int) -> None:
-        self._path, self._problem, self._model = path, problem, model
-        if epochs_done:
-            # An epoch noted but not saved before an interruption is done, and noted, again.
-            kept = [note for note in self.read() if note["number"] <= epochs_done]
-            write_bytes(path, "".join(json.dumps(note) + "\n" for note in kept).encode())
-        else:
-            write_bytes(path, b"")
-            if problem.trace is not None:
-                self._write({"number": 0, **problem.trace(model)})
-
-    def add(self, epoch: Epoch) -> None:
-        trace = {} if self._problem.trace is None else self._problem.trace(self._model)
-        self._write({**asdict(epoch), **trace})
-
-    def read(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._path.read_text().splitlines()]
-
-    def seconds(self) -> float:
-        return float(sum(note.get("seconds", 0.0) for note in self.read()))
-
-    def _write(self, note: Mapping[str, Any]) -> None:
-        with self._path.open("a") as file:
-            file.write(json.dumps(note) + "\n")

@@ -1,6 +1,6 @@
 """What a problem is: data, network, tasks, and the preset with the paper's settings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -36,9 +36,10 @@ class Layer(Group):
     settings: dict[str, Any] = Field(default_factory=dict)
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
-    def of(self, method: str) -> dict[str, Any]:
-        """What this layer sets for ``method``."""
-        return {**self.settings, **self.methods.get(method, {})}
+    def of(self, method: str, held: Container[str] = ()) -> dict[str, Any]:
+        """What this layer sets for ``method``; settings for all methods do not touch ``held``."""
+        common = {key: value for key, value in self.settings.items() if key not in held}
+        return {**common, **self.methods.get(method, {})}
 
 
 class Preset(Layer):
