@@ -2,11 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from lorpman.errors import TrainingDiverged, UsageError
+
+Scale = Literal["paper", "laptop"]
 
 app = typer.Typer(
     name="lorpman",
@@ -63,6 +65,20 @@ def methods() -> None:
 
 
 @app.command()
+def data(problem: ProblemName, data: DataDirectory = None) -> None:
+    """Fetch and check the files of PROBLEM, or say which ones to put where."""
+    from lorpman.data.sources import SOURCES, obtain
+    from lorpman.problems import get_problem
+    from lorpman.runs import data_root
+
+    get_problem(problem)
+    if problem not in SOURCES:
+        typer.echo(f"{problem} needs no files")
+    else:
+        typer.echo(obtain(problem, data_root(data)))
+
+
+@app.command()
 def train(
     problem: ProblemName,
     method: Annotated[str, typer.Option(help="See: lorpman methods")] = "lorpman",
@@ -76,6 +92,9 @@ def train(
         typer.Option(metavar="RUN", help="Where to write [runs/PROBLEM-METHOD-SEED]"),
     ] = None,
     set_: Settings = None,
+    scale: Annotated[
+        Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
+    ] = "paper",
     resume: Annotated[bool, typer.Option("--resume", help="Continue where RUN stopped.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,7 +106,7 @@ def train(
     overrides: dict[str, Any] = parse_assignments(set_ or [])
     if epochs is not None:
         overrides["epochs"] = epochs
-    spec = Spec.make(problem, method, seed, overrides)
+    spec = Spec.make(problem, method, seed, overrides, scale)
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
     result = train_run(spec, out, data_root(data), resume=resume, progress=not quiet)
     volume = result.front.hypervolume()
@@ -102,6 +121,8 @@ def train(
         f"PaMaL, one network per task: {m * one:,})"
     )
     typer.echo(f"training time     {result.seconds:.0f} s")
+    if result.note:
+        typer.echo(f"data              {result.note}")
     typer.echo(f"front             {out / 'front.json'}")
     typer.echo(f"picture           {out / 'front.png'}")
 

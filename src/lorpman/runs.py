@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
@@ -20,7 +21,7 @@ from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
 from lorpman.notes import Notes
-from lorpman.preference import Sampler
+from lorpman.preference import Sampler, grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.settings import Group, Training, distribute
@@ -114,6 +115,8 @@ class Result:
     front: Front
     network_parameters: int
     seconds: float
+    note: str
+    """How the data differs from the official splits, if it does."""
 
 
 def data_root(data: Path | None) -> Path:
@@ -130,9 +133,10 @@ def train(
     spec: Spec, out: Path, root: Path, *, resume: bool = False, progress: bool = True
 ) -> Result:
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it."""
-    model = spec.build()
-    _claim(out, spec, model, resume)
+    _check_free(out, spec, resume)
     splits, tasks = spec.load(root), spec.tasks()
+    model = spec.build()
+    _claim(out, spec, model)
     order = torch.Generator().manual_seed(spec.seed)
     saved = out / "checkpoint.safetensors"
     done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
@@ -152,6 +156,7 @@ def train(
         optimizer=training.make_optimizer(),
         scheduler=training.make_scheduler(),
         validation=_watched(splits, training.watch_samples),
+        validation_alphas=_watched_preferences(model, training.watch_preferences),
         seed=spec.seed,
         progress=progress,
         checkpoint=saved,
@@ -165,7 +170,7 @@ def train(
         spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
-    return Result(model, front, count, notes.seconds())
+    return Result(model, front, count, notes.seconds(), splits.note)
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
@@ -209,26 +214,30 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings)
 
 
-def _claim(out: Path, spec: Spec, model: Manifold, resume: bool) -> None:
-    """Make ``out`` this run's directory, or refuse without touching what is there."""
+def _check_free(out: Path, spec: Spec, resume: bool) -> None:
+    """Refuse a directory that holds something else than this run, without touching it."""
     existing = out / "run.json"
-    if existing.exists():
-        if not resume:
-            raise UsageError(
-                f"{out} already holds a run; pass --resume to continue it, or another --out"
-            )
-        if read_spec(out).identity() != spec.identity():
-            raise UsageError(
-                f"{out} holds a run with other settings; resume it with the settings in {existing}"
-            )
-        return
+    if not existing.exists():
+        if out.is_dir() and any(out.iterdir()):
+            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
+    elif not resume:
+        raise UsageError(
+            f"{out} already holds a run; pass --resume to continue it, or another --out"
+        )
+    elif read_spec(out).identity() != spec.identity():
+        raise UsageError(
+            f"{out} holds a run with other settings; resume it with the settings in {existing}"
+        )
+
+
+def _claim(out: Path, spec: Spec, model: Manifold) -> None:
+    """Make ``out`` this run's directory; not before its data is there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()):
-            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
-    write_json(existing, {"format": _FORMAT, **spec.identity(), **_provenance(model)})
+    if not (out / "run.json").exists():
+        write_json(out / "run.json", {"format": _FORMAT, **spec.identity(), **_provenance(model)})
 
 
 def _provenance(model: Manifold) -> dict[str, Any]:
@@ -251,3 +260,10 @@ def _watched(splits: Splits, samples: int) -> list[Batch] | None:
         if samples <= 0:
             break
     return held
+
+
+def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
+    """Fewer preferences for that quick look, where the manifold has more."""
+    if count is None or len(model.preferences()) <= count:
+        return None
+    return grid(model.num_tasks, count)

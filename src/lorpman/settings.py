@@ -38,6 +38,8 @@ class Training(Group):
     freeze_heads: bool = False
     watch_samples: int = Field(2000, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
+    watch_preferences: int | None = Field(None, ge=1)
+    """At how many preferences; default: as many as the final front has."""
 
     def make_optimizer(self) -> MakeOptimizer:
         common: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}

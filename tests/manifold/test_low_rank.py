@@ -16,6 +16,7 @@ from properties import (
     assert_solution_equals_forward,
     assert_theta_is_affine,
     assert_untouched,
+    assert_vertex_uses_only_its_delta,
     randomise,
 )
 
@@ -65,17 +66,10 @@ def test_every_trainable_parameter_gets_gradient(kind):
     assert_all_trainable_get_gradient(*_make(kind))
 
 
-def test_a_vertex_uses_only_its_own_delta():
-    model, x = _make("conv2d")
-    (delta,) = model.low_rank_deltas().values()
-    alpha = torch.tensor([0.0, 1.0, 0.0])
-    before = model(x, alpha)
-    with torch.no_grad():
-        delta.A[[0, 2]] = 100.0
-        delta.B[:, [0, 2]] = 100.0
-    assert_same(model(x, alpha), before)
-    expected = model.network.weight + model.scale * delta.dense()[1]
-    torch.testing.assert_close(model.theta(alpha)["weight"], expected)
+@pytest.mark.parametrize("kind", ["conv2d", "batch norm", "lstm", "transformer"])
+@pytest.mark.parametrize("task", [0, 2])
+def test_a_vertex_uses_only_its_own_delta(kind, task):
+    assert_vertex_uses_only_its_delta(*_make(kind), task)
 
 
 def test_permuting_tasks_permutes_outputs():

@@ -19,7 +19,15 @@ from lorpman.data.cache import Preparation, Tensors, cached_in_place, checksum, 
 from lorpman.data.images import decode
 from lorpman.errors import UsageError, unknown
 
-NUM_TASKS = 40
+_ATTRIBUTE_NAMES = """
+    5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose
+    Black_Hair Blond_Hair Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee
+    Gray_Hair Heavy_Makeup High_Cheekbones Male Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard
+    Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks Sideburns Smiling Straight_Hair
+    Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace Wearing_Necktie Young
+"""
+ATTRIBUTES = tuple(_ATTRIBUTE_NAMES.split())
+NUM_TASKS = len(ATTRIBUTES)
 BGR_MEAN = (73.158, 82.909, 72.392)
 PARTS = ("train", "validation", "test")
 VERSION = 1

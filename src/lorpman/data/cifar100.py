@@ -35,7 +35,14 @@ _TASK_NAMES = """
 TASKS = tuple(name.strip() for name in _TASK_NAMES.split(","))
 
 
-def load(root: Path, validation: int = 250, seed: int = 0, augment: bool = True) -> Splits:
+def load(
+    root: Path,
+    validation: int = 250,
+    seed: int = 0,
+    augment: bool = True,
+    train: int | None = None,
+    test: int | None = None,
+) -> Splits:
     """Inputs 20 times ``[n, 3, 32, 32]``, targets 20 times ``[n]``, from ``root/cifar100``.
 
     Args:
@@ -43,6 +50,8 @@ def load(root: Path, validation: int = 250, seed: int = 0, augment: bool = True)
         validation: images of each task that are taken from its 2,500 for training.
         seed: chooses them, and starts the generator of the augmentation.
         augment: move (by up to 4 pixels) and mirror training images at random.
+        train: use only so many training images of each task, and
+        test: so many test images; for small machines.
     """
     folder = Path(root) / "cifar100" / "cifar-100-python"
     x, target, rows = _read(folder / "train", Path(root))
@@ -53,12 +62,15 @@ def load(root: Path, validation: int = 250, seed: int = 0, augment: bool = True)
         )
     generator = torch.Generator().manual_seed(seed)
     mixed = torch.stack([row[torch.randperm(len(row), generator=generator)] for row in rows])
-    held, kept = mixed[:, :validation], mixed[:, validation:]
+    held, kept = mixed[:, :validation], mixed[:, validation:][:, :train]
     plain = Normalise()
+    unseen, labels, places = _read(folder / "test", Path(root))
+    reduced = [f"{n} {what}" for n, what in ((train, "training"), (test, "test")) if n is not None]
     return Splits(
         TaskArrays(x, target, kept, Normalise(generator) if augment else plain),
         TaskArrays(x, target, held, plain),
-        TaskArrays(*_read(folder / "test", Path(root)), plain),
+        TaskArrays(unseen, labels, places[:, :test], plain),
+        note=f"CIFAR-100: {' and '.join(reduced)} images of each task" if reduced else "",
     )
 
 

@@ -47,7 +47,7 @@ class Preset(Layer):
 
     laptop: Layer | None = None
     """On top, for a 2-core machine; a stated reduction, never the paper's protocol."""
-    search: dict[str, list[float]] = Field(default_factory=dict)
+    search: dict[str, list[int | float]] = Field(default_factory=dict)
     """The ranges over which the paper chose settings on validation data."""
     published: dict[str, Published] = Field(default_factory=dict)
     """Results by method, as printed in the paper."""
