@@ -55,10 +55,10 @@ def test_a_methods_own_defaults_stand_above_the_problems_and_below_its_own_row()
     assert layer.of("b") == {"window": 4, "epochs": 9}
 
 
-def test_laptop_scale_shortens_the_hypernetworks():
-    assert Spec.make("multimnist", "phn", 0, {}).training.epochs == 150
-    assert Spec.make("multimnist", "phn", 0, {}, "laptop").training.epochs == 20
-    assert Spec.make("multimnist", "pamal", 0, {}, "laptop").training.epochs == 10
+def test_laptop_scale_comes_on_top_but_leaves_what_belongs_to_the_method():
+    paper, laptop = (Spec.make("utkface", "cosmos", 0, {}, scale) for scale in ("paper", "laptop"))
+    assert (paper.training.epochs, laptop.training.epochs) == (100, 10)
+    assert (paper.training.window, laptop.training.window) == (1, 1)
 
 
 def test_the_row_supplies_the_sampler():
