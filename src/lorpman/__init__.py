@@ -25,6 +25,7 @@ from lorpman.objective import (
 from lorpman.preference import as_preference, dirichlet, grid
 from lorpman.rule import Rule, Step
 from lorpman.scores import accuracy
+from lorpman.select import Selection, select
 from lorpman.task import Task
 
 __version__ = _version("lorpman")
@@ -42,6 +43,7 @@ __all__ = [
     "Orthogonality",
     "ParameterManifold",
     "Rule",
+    "Selection",
     "SharedBottom",
     "SmoothChebyshev",
     "Step",
@@ -56,4 +58,5 @@ __all__ = [
     "fit",
     "grid",
     "hypervolume",
+    "select",
 ]

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from lorpman.commands import select
+from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
 from lorpman.errors import TrainingDiverged, UsageError
 
 Scale = Literal["paper", "laptop"]
@@ -18,13 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
-RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
-DataDirectory = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -140,6 +135,10 @@ def evaluate(
         for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
             typer.echo("  ".join(f"{value:>10.4f}" for value in (*alpha, *scores)))
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
+
+
+for command in (select.select,):
+    app.command()(command)
 
 
 def _volume(volume: Any) -> str:

@@ -28,7 +28,7 @@ from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
 
 _FORMAT = 1
-_EVALUATION_BATCH = 1000
+EVALUATION_BATCH = 1000
 SPLITS = ("train", "validation", "test")
 Scale = Literal["paper", "laptop"]
 
@@ -154,7 +154,7 @@ def train(
         resume=resume,
         on_epoch=notes.add,
     )
-    front = evaluate(model, tasks, batches(splits.test, _EVALUATION_BATCH), label=spec.method.name)
+    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=spec.method.name)
     front.save(out / "front.json")
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
@@ -170,7 +170,7 @@ def evaluate_run(run: Path, split: str, root: Path) -> Front:
         raise unknown("split", split, SPLITS)
     spec, model = open_run(run)
     data = getattr(spec.load(root), split)
-    loader = batches(data, _EVALUATION_BATCH)
+    loader = batches(data, EVALUATION_BATCH)
     front = evaluate(model, spec.tasks(), loader, label=spec.method.name)
     name = "front" if split == "test" else f"front-{split}"
     front.save(run / f"{name}.json")
@@ -241,7 +241,7 @@ def _watched(splits: Splits, samples: int) -> list[Batch] | None:
     if samples == 0:
         return None
     held = []
-    for batch in batches(splits.validation, min(samples, _EVALUATION_BATCH)):
+    for batch in batches(splits.validation, min(samples, EVALUATION_BATCH)):
         held.append(batch)
         samples -= len(batch[1][0])
         if samples <= 0:

@@ -1,0 +1,69 @@
+"""What is done with a finished run: choosing and exporting, on the command line."""
+
+import re
+
+import pytest
+
+from lorpman.cli import main
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output and standard error of one command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+def refused(capsys, *arguments):
+    """The one line on standard error with which a command is refused."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("lorpman: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("run") / "digits"
+    options = ["--epochs", "2", "--quiet", "--set", "watch_samples=100"]
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "multidigits", "--out", str(out), *options])
+    assert stop.value.code == 0
+    return out
+
+
+def test_select_chooses_on_validation_and_reports_on_test(capsys, trained):
+    code, out, _ = run(
+        capsys, "select", trained, "--at-least", "left=0.2", "--best", "right", "--evaluations", 6
+    )
+    assert code == 0
+    assert re.search(r"^alpha       0\.\d+,0\.\d+$", out, re.MULTILINE) or "alpha       " in out
+    for split in ("validation", "test"):
+        assert re.search(rf"^{split} +left 0\.\d{{4}}  right 0\.\d{{4}}$", out, re.MULTILINE)
+    assert "evaluations 1" in out
+    assert "(grid and search)" in out
+    code, out, _ = run(
+        capsys, "select", trained, "--at-least", "left=1.5", "--knee", "--evaluations", 0
+    )
+    assert code == 0
+    assert out.startswith("no preference keeps the bounds")
+    assert "evaluations 11 networks on validation data (grid only)" in out
+
+
+@pytest.mark.parametrize(
+    ("demand", "message"),
+    [
+        ([], "select needs exactly one of --best"),
+        (["--knee", "--best", "left"], "select needs exactly one of --best"),
+        (["--best", "lft"], "unknown task 'lft'; did you mean 'left'?"),
+        (["--at-least", "left", "--knee"], "--at-least expects task=number, found 'left'"),
+        (["--at-most", "left=0.3", "--knee"], "at_most cannot bound 'left'"),
+        (["--utility", "left=-1"], "a weight must be 0 or more"),
+        (["--target", "left=nan"], "must be finite"),
+    ],
+)
+def test_a_bad_demand_is_refused(capsys, trained, demand, message):
+    assert message in refused(capsys, "select", trained, *demand)
