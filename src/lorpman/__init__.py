@@ -8,6 +8,7 @@ from importlib.metadata import version as _version
 
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
+from lorpman.export import Exported, export, export_network, recalibrate
 from lorpman.fit import Epoch, fit
 from lorpman.front import Choice, Front
 from lorpman.hypervolume import Hypervolume, hypervolume
@@ -34,6 +35,7 @@ __all__ = [
     "Chebyshev",
     "Choice",
     "Epoch",
+    "Exported",
     "Front",
     "Hypervolume",
     "Linear",
@@ -55,8 +57,11 @@ __all__ = [
     "as_preference",
     "dirichlet",
     "evaluate",
+    "export",
+    "export_network",
     "fit",
     "grid",
     "hypervolume",
+    "recalibrate",
     "select",
 ]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import select
+from lorpman.commands import export, select
 from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
 from lorpman.errors import TrainingDiverged, UsageError
 
@@ -137,7 +137,7 @@ def evaluate(
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
 
 
-for command in (select.select,):
+for command in (select.select, export.export):
     app.command()(command)
 
 
