@@ -1,6 +1,7 @@
 """The command line. Bad input is one line on standard error and exit code 2."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ import typer
 
 from lorpman.commands import export, select
 from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
-from lorpman.errors import TrainingDiverged, UsageError
+from lorpman.errors import TrainingDiverged, TrainingInterrupted, UsageError
 
 Scale = Literal["paper", "laptop"]
 
@@ -88,6 +89,10 @@ def train(
         Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
     ] = "paper",
     resume: Annotated[bool, typer.Option("--resume", help="Continue where RUN stopped.")] = False,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(metavar="STEPS", help="Save also within epochs, every so many steps."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
@@ -100,7 +105,14 @@ def train(
         overrides["epochs"] = epochs
     spec = Spec.make(problem, method, seed, overrides, scale)
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
-    result = train_run(spec, out, data_root(data), resume=resume, progress=not quiet)
+    result = train_run(
+        spec,
+        out,
+        data_root(data),
+        resume=resume,
+        progress=not quiet,
+        checkpoint_every=checkpoint_every,
+    )
     volume = result.front.hypervolume()
     parameters, one, m = (
         result.model.num_parameters(),
@@ -149,6 +161,7 @@ def _volume(volume: Any) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    warnings.showwarning = _warn
     try:
         code = app(arguments, standalone_mode=False)
     except typer.Exit as error:
@@ -159,9 +172,21 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
+    except TrainingInterrupted as error:
+        typer.echo(f"lorpman: {error}", err=True)
+        code = error.code
     except KeyboardInterrupt:
         code = _interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Our own warnings are for the user; others are not."""
+    del where, more
+    from lorpman.checkpoint import CheckpointWarning
+
+    if isinstance(message, CheckpointWarning):
+        typer.echo(f"lorpman: {message}", err=True)
 
 
 def _interrupted() -> int:

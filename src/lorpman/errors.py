@@ -12,6 +12,15 @@ class TrainingDiverged(RuntimeError):
     """A loss became NaN or infinite; the message names task, step and preference."""
 
 
+class TrainingInterrupted(RuntimeError):
+    """A signal ended training between two steps, after a checkpoint."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.code = 128 + signal
+        """The exit code that a shell expects."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in ``known``, with the nearest one suggested.
 

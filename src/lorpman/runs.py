@@ -1,14 +1,15 @@
 """Runs: a problem, a method and a seed, trained into a directory that can be read again."""
 
-import json
 import os
 import platform
+import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,16 +17,18 @@ from lorpman import checkpoint as checkpoints
 from lorpman.data.base import Batch, Splits, batches
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
-from lorpman.files import read_json, write_bytes, write_json
-from lorpman.fit import Epoch, fit, load_weights
+from lorpman.files import read_json, write_json
+from lorpman.fit import fit
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
+from lorpman.notes import Notes
 from lorpman.preference import grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
+from lorpman.training import load_weights
 
 _FORMAT = 1
 EVALUATION_BATCH = 1000
@@ -123,7 +126,13 @@ def data_root(data: Path | None) -> Path:
 
 
 def train(
-    spec: Spec, out: Path, root: Path, *, resume: bool = False, progress: bool = True
+    spec: Spec,
+    out: Path,
+    root: Path,
+    *,
+    resume: bool = False,
+    progress: bool = True,
+    checkpoint_every: int | None = None,
 ) -> Result:
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it."""
     model = spec.build()
@@ -131,9 +140,11 @@ def train(
     splits, tasks = spec.load(root), spec.tasks()
     order = torch.Generator().manual_seed(spec.seed)
     saved = out / "checkpoint.safetensors"
-    done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
-    notes = _Notes(out / "metrics.jsonl", spec.problem, model, done)
+    notes = Notes(out / "metrics.jsonl", spec.problem, model)
     training = spec.training
+    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
+    random.seed(spec.seed)
+    np.random.seed(spec.seed % 2**32)  # noqa: NPY002
     fit(
         model,
         tasks,
@@ -151,6 +162,7 @@ def train(
         seed=spec.seed,
         progress=progress,
         checkpoint=saved,
+        checkpoint_every=checkpoint_every,
         resume=resume,
         on_epoch=notes.add,
     )
@@ -254,32 +266,3 @@ def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
     if count is None or len(model.preferences()) <= count:
         return None
     return grid(model.num_tasks, count)
-
-
-class _Notes:
-    """The run's ``metrics.jsonl``: one line per epoch."""
-
-    def __init__(self, path: Path, problem: Problem, model: Manifold, epochs_done: int) -> None:
-        self._path, self._problem, self._model = path, problem, model
-        if epochs_done:
-            # An epoch noted but not saved before an interruption is done, and noted, again.
-            kept = [note for note in self.read() if note["number"] <= epochs_done]
-            write_bytes(path, "".join(json.dumps(note) + "\n" for note in kept).encode())
-        else:
-            write_bytes(path, b"")
-            if problem.trace is not None:
-                self._write({"number": 0, **problem.trace(model)})
-
-    def add(self, epoch: Epoch) -> None:
-        trace = {} if self._problem.trace is None else self._problem.trace(self._model)
-        self._write({**asdict(epoch), **trace})
-
-    def read(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._path.read_text().splitlines()]
-
-    def seconds(self) -> float:
-        return float(sum(note.get("seconds", 0.0) for note in self.read()))
-
-    def _write(self, note: Mapping[str, Any]) -> None:
-        with self._path.open("a") as file:
-            file.write(json.dumps(note) + "\n")
