@@ -9,9 +9,10 @@ import typer
 
 from lorpman.commands import export, select
 from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
-from lorpman.errors import TrainingDiverged, TrainingInterrupted, UsageError
+from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
 Scale = Literal["paper", "laptop"]
+Preferences = Literal["own", "same"]
 
 app = typer.Typer(
     name="lorpman",
@@ -93,9 +94,23 @@ def train(
         int | None,
         typer.Option(metavar="STEPS", help="Save also within epochs, every so many steps."),
     ] = None,
+    devices: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Machines; start the command on each.")] = 1,
+    strategy: Annotated[str, typer.Option(help="auto or ddp")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="32-true, 64-true, bf16-true, bf16-mixed or 16-mixed")
+    ] = "32-true",
+    preferences: Annotated[
+        Preferences, typer.Option(help="Of several processes: each its own, or all the same.")
+    ] = "own",
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(help="csv or tensorboard, beside metrics.jsonl; repeatable."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
+    from lorpman.engine import Engine
     from lorpman.runs import Spec, data_root
     from lorpman.runs import train as train_run
     from lorpman.settings import parse_assignments
@@ -112,6 +127,8 @@ def train(
         resume=resume,
         progress=not quiet,
         checkpoint_every=checkpoint_every,
+        engine=Engine(devices, nodes, strategy, precision, preferences == "own"),
+        loggers=logger or [],
     )
     volume = result.front.hypervolume()
     parameters, one, m = (
@@ -172,6 +189,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
+    except ProcessLost as error:
+        typer.echo(f"lorpman: {error}", err=True)
+        code = 1
     except TrainingInterrupted as error:
         typer.echo(f"lorpman: {error}", err=True)
         code = error.code

@@ -21,6 +21,10 @@ class TrainingInterrupted(RuntimeError):
         """The exit code that a shell expects."""
 
 
+class ProcessLost(RuntimeError):
+    """Another process of the same run died; the message says how to go on."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in ``known``, with the nearest one suggested.
 

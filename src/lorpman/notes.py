@@ -2,23 +2,46 @@
 
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, unknown
+from lorpman.extras import need
 from lorpman.files import write_bytes
 from lorpman.fit import Epoch
 from lorpman.manifold.base import Manifold
 from lorpman.problems.base import Problem
 
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+LOGGERS = ("csv", "tensorboard")
+
+
+def make_loggers(names: Sequence[str], out: Path) -> list[Any]:
+    """Fabric's loggers by name, each in a folder of its own below ``out``."""
+    made: list[Any] = []
+    for name in names:
+        if name not in LOGGERS:
+            raise unknown("logger", name, LOGGERS)
+        if name == "tensorboard":
+            need("tensorboard", extra="watch")
+        from lightning_fabric.loggers.csv_logs import CSVLogger
+        from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+
+        kind: Any = CSVLogger if name == "csv" else TensorBoardLogger
+        made.append(kind(out, name=name, version=""))
+    return made
+
 
 class Notes:
     """What every epoch did, and the problem's own trace of it."""
 
-    def __init__(self, path: Path, problem: Problem, model: Manifold) -> None:
-        self._path, self._problem, self._model = path, problem, model
+    def __init__(self, path: Path, problem: Problem, model: Manifold, fabric: "Fabric") -> None:
+        self._path, self._problem, self._model, self._fabric = path, problem, model, fabric
         self._continued = False
         if not path.exists():
             start = {} if problem.trace is None else {"number": 0, **problem.trace(model)}
@@ -30,8 +53,28 @@ class Notes:
             kept = [note for note in self.read() if note["number"] < epoch.number]
             write_bytes(self._path, "".join(json.dumps(note) + "\n" for note in kept).encode())
             self._continued = True
+            self._log_again(kept)
         trace = {} if self._problem.trace is None else self._problem.trace(self._model)
         self._write({**asdict(epoch), **trace})
+        self._log(asdict(epoch))
+
+    def _log(self, note: Mapping[str, Any]) -> None:
+        """Tell the loggers, which hold plain numbers."""
+        if self._fabric.loggers and "losses" in note:
+            values = {f"loss/{task}": value for task, value in note["losses"].items()}
+            values |= {"learning_rate": note["learning_rate"], "seconds": note["seconds"]}
+            if note["hypervolume"] is not None:
+                values["hypervolume"] = note["hypervolume"]
+            self._fabric.log_dict(values, step=note["number"])
+            for logger in self._fabric.loggers:
+                logger.save()
+
+    def _log_again(self, kept: list[dict[str, Any]]) -> None:
+        """Start their files over: they may hold epochs that are done again."""
+        for logger in self._fabric.loggers:
+            shutil.rmtree(str(logger.log_dir), ignore_errors=True)
+        for note in kept:
+            self._log(note)
 
     def read(self) -> list[dict[str, Any]]:
         """Every whole line; a kill can leave half of one at the end."""

@@ -2,36 +2,32 @@
 
 import os
 import platform
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from lorpman import checkpoint as checkpoints
-from lorpman.data.base import Batch, Splits, batches
+from lorpman.data.base import Splits, batches
+from lorpman.engine import Engine, is_first_process, leave, together
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
 from lorpman.files import read_json, write_json
-from lorpman.fit import fit
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
-from lorpman.notes import Notes
-from lorpman.preference import grid
+from lorpman.notes import Notes, make_loggers
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
+from lorpman.recipe import EVALUATION_BATCH, fit_spec
 from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
 from lorpman.training import load_weights
 
 _FORMAT = 1
-EVALUATION_BATCH = 1000
 SPLITS = ("train", "validation", "test")
 Scale = Literal["paper", "laptop"]
 
@@ -133,39 +129,36 @@ def train(
     resume: bool = False,
     progress: bool = True,
     checkpoint_every: int | None = None,
+    engine: Engine | None = None,
+    loggers: Sequence[str] = (),
 ) -> Result:
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it."""
+    engine = engine or Engine()
+    engine.check_batch(spec.training.batch_size)
+    watchers = make_loggers(loggers, out)
     model = spec.build()
-    _claim(out, spec, model, resume)
+    if is_first_process():
+        _claim(out, spec, model, engine, resume)
+    fabric = engine.start(watchers)
     splits, tasks = spec.load(root), spec.tasks()
-    order = torch.Generator().manual_seed(spec.seed)
-    saved = out / "checkpoint.safetensors"
-    notes = Notes(out / "metrics.jsonl", spec.problem, model)
-    training = spec.training
-    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
-    random.seed(spec.seed)
-    np.random.seed(spec.seed % 2**32)  # noqa: NPY002
-    fit(
-        model,
-        tasks,
-        batches(splits.train, training.batch_size, shuffle=True, generator=order),
-        epochs=training.epochs,
-        objective=spec.method.rule(spec.own),
-        window=training.window,
-        concentration=training.concentration,
-        freeze_epoch=training.freeze_epoch,
-        freeze_heads=training.freeze_heads,
-        optimizer=training.make_optimizer(),
-        scheduler=training.make_scheduler(),
-        validation=_watched(splits, training.watch_samples),
-        validation_alphas=_watched_preferences(model, training.watch_preferences),
-        seed=spec.seed,
-        progress=progress,
-        checkpoint=saved,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        on_epoch=notes.add,
-    )
+    with together(fabric):
+        notes = None
+        if fabric.is_global_zero:
+            notes = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
+        fit_spec(
+            spec,
+            model,
+            splits,
+            fabric=fabric,
+            own_preferences=engine.own_preferences,
+            progress=progress,
+            checkpoint=out / "checkpoint.safetensors",
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            on_epoch=None if notes is None else notes.add,
+        )
+        leave(fabric)
+    assert notes is not None
     front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=spec.method.name)
     front.save(out / "front.json")
     front.plot(out / "front.png")
@@ -217,7 +210,7 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings)
 
 
-def _claim(out: Path, spec: Spec, model: Manifold, resume: bool) -> None:
+def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine, resume: bool) -> None:
     """Make ``out`` this run's directory, or refuse without touching what is there."""
     existing = out / "run.json"
     if existing.exists():
@@ -229,6 +222,9 @@ def _claim(out: Path, spec: Spec, model: Manifold, resume: bool) -> None:
             raise UsageError(
                 f"{out} holds a run with other settings; resume it with the settings in {existing}"
             )
+        before = read_json(existing, "run").get("engine", engine.described())
+        if before != engine.described():
+            raise UsageError(f"{out} was trained with other devices or precision: {before}")
         return
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -236,33 +232,14 @@ def _claim(out: Path, spec: Spec, model: Manifold, resume: bool) -> None:
             raise UsageError(f"{out} is not empty and holds no run; choose another --out")
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
-    write_json(existing, {"format": _FORMAT, **spec.identity(), **_provenance(model)})
+    write_json(existing, {"format": _FORMAT, **spec.identity(), **_provenance(model, engine)})
 
 
-def _provenance(model: Manifold) -> dict[str, Any]:
+def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:
     packages = ("lorpman", "torch", "lightning-fabric", "moocore", "numpy")
     return {
         "parameters": model.num_parameters(),
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "engine": engine.described(),
         "threads": torch.get_num_threads(),
     }
-
-
-def _watched(splits: Splits, samples: int) -> list[Batch] | None:
-    """The first validation samples as ready batches, for a quick look after every epoch."""
-    if samples == 0:
-        return None
-    held = []
-    for batch in batches(splits.validation, min(samples, EVALUATION_BATCH)):
-        held.append(batch)
-        samples -= len(batch[1][0])
-        if samples <= 0:
-            break
-    return held
-
-
-def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
-    """Fewer preferences for that quick look, where the manifold has more."""
-    if count is None or len(model.preferences()) <= count:
-        return None
-    return grid(model.num_tasks, count)

@@ -88,7 +88,7 @@ def _scores(
 
     from lorpman.data.base import batches
     from lorpman.evaluate import scores_of
-    from lorpman.runs import EVALUATION_BATCH
+    from lorpman.recipe import EVALUATION_BATCH
 
     found = {}
     with torch.no_grad():
@@ -122,7 +122,7 @@ def _recalibrated(
 def _front(model: "Manifold", tasks: "list[Task]", splits: "Splits") -> list[dict[str, Any]]:
     from lorpman.data.base import batches
     from lorpman.evaluate import evaluate
-    from lorpman.runs import EVALUATION_BATCH
+    from lorpman.recipe import EVALUATION_BATCH
 
     front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH))
     return [

@@ -79,7 +79,8 @@ def _choose(
 ) -> "tuple[Selection, Front]":
     from lorpman.data.base import batches
     from lorpman.evaluate import evaluate
-    from lorpman.runs import EVALUATION_BATCH, data_root, open_run
+    from lorpman.recipe import EVALUATION_BATCH
+    from lorpman.runs import data_root, open_run
     from lorpman.select import select as search
 
     spec, model = open_run(run)
