@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import export, select
+from lorpman.commands import export, select, tune
 from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
@@ -166,7 +166,7 @@ def evaluate(
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
 
 
-for command in (select.select, export.export):
+for command in (select.select, export.export, tune.tune):
     app.command()(command)
 
 
