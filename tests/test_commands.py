@@ -1,7 +1,9 @@
 """What is done with a finished run: choosing and exporting, on the command line."""
 
+import csv
 import json
 import re
+import shutil
 
 import pytest
 
@@ -102,3 +104,61 @@ def test_a_bad_export_is_refused(capsys, trained, tmp_path, monkeypatch, options
     monkeypatch.chdir(tmp_path)
     assert message in refused(capsys, "export", trained, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["select", "--best", "left"],
+        ["export", "--alpha", "0.3,0.7", "--to", "m.safetensors"],
+        ["train", "--resume"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [("version", "was written by another version"), ("network", "is of another network")],
+)
+def test_a_run_that_does_not_fit_is_refused_and_kept(
+    capsys, trained, tmp_path, monkeypatch, command, damage, message
+):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    described = json.loads((out / "run.json").read_text())
+    described["format" if damage == "version" else "settings"] = (
+        99 if damage == "version" else {**described["settings"], "rank": 3}
+    )
+    (out / "run.json").write_text(json.dumps(described))
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    name, *options = command
+    arguments = [name, out, *options]
+    if name == "train":
+        settings = ["--epochs", 2, "--set", "watch_samples=100", "--set", "rank=3", "--quiet"]
+        arguments = ["train", "multidigits", "--out", out, *options, *settings]
+    assert message in refused(capsys, *arguments)
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_loggers_hold_what_the_metrics_hold(capsys, tmp_path):
+    pytest.importorskip("tensorboard")
+    out, options = tmp_path / "run", ["--quiet", "--logger", "csv", "--logger", "tensorboard"]
+    assert run(capsys, "train", "toy", "--out", out, "--epochs", 3, *options)[0] == 0
+
+    def check():
+        rows = list(csv.DictReader((out / "csv" / "metrics.csv").read_text().splitlines()))
+        notes = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        assert [int(row["step"]) for row in rows] == [1, 2, 3]
+        for row, note in zip(rows, notes[1:], strict=True):
+            assert float(row["loss/f1"]) == pytest.approx(note["losses"]["f1"])
+        assert len(list((out / "tensorboard").glob("events.out.tfevents.*"))) == 1
+
+    check()
+    # The last epoch is lost and done again: no logger holds it twice.
+    (out / "checkpoint.previous.safetensors").replace(out / "checkpoint.safetensors")
+    resumed = run(capsys, "train", "toy", "--out", out, "--epochs", 3, "--resume", *options)
+    assert resumed[0] == 0
+    check()
+    message = refused(capsys, "train", "toy", "--out", tmp_path / "no", "--logger", "wandb")
+    assert "unknown logger 'wandb'" in message
+    assert not (tmp_path / "no").exists()
