@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint types check clean
+.PHONY: demo test soak lint types pictures choose clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -26,6 +26,19 @@ types: .venv/ready
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+# The pictures of the README.
+pictures: .venv/ready
+	rm -rf runs/pictures
+	$(BIN)/lorpman train multidigits --out runs/pictures/multidigits
+	$(BIN)/lorpman train toy --out runs/pictures/toy
+	cp runs/pictures/multidigits/front.png docs/pictures/multidigits-front.png
+	cp runs/pictures/toy/toy.png docs/pictures/toy.png
+
+# Scale, freeze epoch and frozen heads, chosen on validation data as in the paper (an hour or two).
+choose: .venv/ready
+	$(BIN)/python benchmarks/choose.py multimnist --out results/multimnist/choice
+	$(BIN)/python benchmarks/choose.py census --out results/census/choice
 
 clean:
 	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

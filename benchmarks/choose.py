@@ -1,10 +1,10 @@
-"""Choose a problem's settings as the paper does: the best validation hypervolume on a grid.
+"""Choose a problem's settings as the paper does: by validation hypervolume, over its ranges.
 
     python benchmarks/choose.py multimnist --out results/multimnist/choice
 
-trains every combination of the preset's search ranges with one seed, then the best one with
-frozen heads, and writes the table of validation hypervolumes as Markdown and JSON. Runs that are
-already there are not trained again.
+starts from the first value of every range in the preset and improves one setting after the
+other; ``--grid`` tries all combinations instead. Then the best one is tried with frozen heads.
+Writes the table as Markdown and JSON. Runs that are already there are not trained again.
 """
 
 import argparse
@@ -35,25 +35,38 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/choose"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--grid", action="store_true")
     options = parser.parse_args()
 
     search = get_problem(options.problem).preset().search
-    rows = []
-    for values in itertools.product(*search.values()):
-        overrides = dict(zip(search, values, strict=True))
+
+    rows: list[dict[str, Any]] = []
+
+    def best() -> dict[str, Any]:
+        return {key: max(rows, key=lambda row: row["hypervolume"])[key] for key in search}
+
+    def attempt(overrides: dict[str, Any]) -> None:
+        if any(all(row.get(k, False) == v for k, v in overrides.items()) for row in rows):
+            return
         volume = validation_hypervolume(options.problem, overrides, options.runs, options.seed)
-        rows.append({**overrides, "freeze_heads": False, "hypervolume": volume})
-    best = max(rows, key=lambda row: row["hypervolume"])
-    frozen = {**{key: best[key] for key in search}, "freeze_heads": True}
-    volume = validation_hypervolume(options.problem, frozen, options.runs, options.seed)
-    rows.append({**frozen, "hypervolume": volume})
+        rows.append({"freeze_heads": False, **overrides, "hypervolume": volume})
+
+    if options.grid:
+        for values in itertools.product(*search.values()):
+            attempt(dict(zip(search, values, strict=True)))
+    else:
+        attempt({key: values[0] for key, values in search.items()})
+        for key, values in search.items():
+            for value in values:
+                attempt({**best(), key: value})
+    attempt({**best(), "freeze_heads": True})
 
     rows.sort(key=lambda row: -row["hypervolume"])
     columns = [*search, "freeze_heads", "hypervolume"]
     lines = [
         f"Validation hypervolume of LORPMAN on {options.problem}, seed {options.seed}, by the "
         f"settings that the paper tunes. Made by `python benchmarks/choose.py {options.problem} "
-        f"--out {options.out}`.",
+        f"--out {options.out}{' --grid' if options.grid else ''}`.",
         "",
         "| " + " | ".join(column.replace("_", " ") for column in columns) + " |",
         "|" + "---|" * len(columns),

@@ -1,14 +1,19 @@
 """The invariants that every part of lorpman must keep, by name."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from lorpman import checkpoint
+from lorpman.hypervolume import hypervolume
 from lorpman.manifold.base import Manifold, ParameterManifold, select_output
+from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import dirichlet
 
 
@@ -81,6 +86,53 @@ def assert_permuting_tasks_permutes(
     assert_same(other(x, alpha[order]), model(x, alpha))
 
 
+def assert_vertex_uses_only_its_delta(model: LowRank, x: Any, task: int) -> None:
+    """At ``e_i`` the network is ``theta_0 + scale * B_i A_i``, whatever the other deltas are."""
+    corner = torch.eye(model.num_tasks)[task]
+    theta = model.theta(corner)
+    weights = dict(model.network.named_parameters())
+    for name, delta in model.low_rank_deltas().items():
+        expected = weights[name] + model.scale * delta.dense()[task]
+        torch.testing.assert_close(theta[name], expected, atol=1e-6, rtol=1e-4)
+    before = model.eval()(x, corner)
+    others = [i for i in range(model.num_tasks) if i != task]
+    with torch.no_grad():
+        for delta in model.low_rank_deltas().values():
+            delta.A[others] = 100.0
+            delta.B[:, others] = 100.0
+    assert_same(model(x, corner), before)
+
+
+def assert_frozen_do_not_move(
+    before: Mapping[str, Tensor], after: Mapping[str, Tensor], frozen: Callable[[str], bool]
+) -> None:
+    """Of two snapshots of the parameters, exactly those that are ``frozen`` are equal."""
+    for name, value in before.items():
+        assert torch.equal(value, after[name]) is frozen(name), name
+
+
+def assert_hypervolume_never_falls(points: Tensor, added: Tensor, reference: float) -> None:
+    """A point more cannot make a front worse."""
+    more = hypervolume(torch.cat([points, added]), reference)
+    assert more >= hypervolume(points, reference) * (1 - 1e-12)
+
+
+def assert_dominated_points_do_not_count(points: Tensor, worse: Tensor, reference: float) -> None:
+    """Points that another one of the front beats, or equals, add no volume."""
+    assert hypervolume(torch.cat([points, worse]), reference) == hypervolume(points, reference)
+
+
+def assert_round_trips(state: dict[str, Any], path: Path) -> None:
+    """What a checkpoint holds comes back as it went in."""
+    checkpoint.save(state, path)
+    loaded = checkpoint.load(path)
+    ours, structure = pytree.tree_flatten(state)
+    theirs, other = pytree.tree_flatten(loaded)
+    assert structure == other
+    for a, b in zip(ours, theirs, strict=True):
+        assert torch.equal(a, b) if isinstance(a, Tensor) else a == b
+
+
 def assert_untouched(network: nn.Module, work: Callable[[], object]) -> None:
     """``work`` leaves every tensor of ``network`` as it was."""
     before = copy.deepcopy(network.state_dict())
@@ -89,3 +141,42 @@ def assert_untouched(network: nn.Module, work: Callable[[], object]) -> None:
     assert before.keys() == after.keys()
     for name, value in before.items():
         assert torch.equal(value, after[name]), f"{name} was changed"
+
+
+def assert_vertex_is_member(
+    model: ParameterManifold, members: dict[str, Tensor], index: int
+) -> None:
+    """At ``alpha = e_i``, theta is member ``i`` and only member ``i`` receives a gradient."""
+    vertex = torch.eye(model.num_tasks)[index]
+    theta = model.theta(vertex)
+    for name, stacked in members.items():
+        torch.testing.assert_close(theta[name], stacked[index])
+    model.zero_grad()
+    torch.stack([theta[name].square().sum() for name in members]).sum().backward()
+    for name, stacked in members.items():
+        assert stacked.grad is not None, f"{name} got no gradient"
+        touched = stacked.grad.flatten(1).abs().sum(1).nonzero().flatten().tolist()
+        assert touched == [index], f"{name}: members {touched} got a gradient"
+
+
+def assert_callers_do_not_disturb(model: Manifold, x: Any, threads: int = 4) -> None:
+    """Concurrent calls at different preferences give what each of them gives alone."""
+    model.eval()
+    alphas = dirichlet(model.num_tasks, threads)
+    with torch.no_grad():
+        alone = [model(x, alpha) for alpha in alphas]
+
+    def work(j: int) -> bool:
+        with torch.no_grad():
+            outputs = [model(x, alphas[j]) for _ in range(30)]
+        expected = tensors(alone[j])
+        return all(
+            torch.equal(a, b)
+            for output in outputs
+            for a, b in zip(tensors(output), expected, strict=True)
+        )
+
+    with ThreadPoolExecutor(threads) as pool:
+        assert all(pool.map(work, range(threads)))
+    with torch.no_grad():
+        assert_same(model(x, alphas[0]), alone[0], 0)

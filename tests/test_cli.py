@@ -134,6 +134,12 @@ def test_settings_reach_the_run(capsys, tmp_path):
         (["train", "toy", "--colour", "red"], "No such option: --colour"),
         (["frob"], "No such command 'frob'"),
         (["evaluate", "nowhere"], "no run directory at nowhere"),
+        (["compare", "toy", "--methods", "lorpman,pamall"], "did you mean 'pamal'?"),
+        (["compare", "toy", "--methods", "lorpman,"], "--methods expects different names"),
+        (["compare", "toy", "--seeds", "0,x"], "--seeds expects whole numbers, found 'x'"),
+        (["compare", "toy", "--seeds", "0,0"], "--seeds expects different names"),
+        (["compare", "toy", "--scale", "huge"], "unknown scale 'huge'"),
+        (["compare", "toy", "--set", "rnk=3"], "did you mean 'rank'?"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(
@@ -183,6 +189,16 @@ def test_a_damaged_run_is_named(capsys, tmp_path, trained, damage, message):
     shutil.copytree(trained, tmp_path / "run")
     damage(tmp_path / "run")
     assert message in refused(capsys, "evaluate", tmp_path / "run")
+
+
+def test_compare_prints_the_table(capsys, tmp_path):
+    code, out, _ = run(
+        capsys, "compare", "toy", "--methods", "pamal", "--seeds", "0", "--out", tmp_path,
+        "--set", "epochs=1", "--quiet",
+    )  # fmt: skip
+    assert code == 0
+    assert out.splitlines()[2].startswith("| pamal | ")
+    assert (tmp_path / "comparison.md").read_text() in out
 
 
 def test_an_unknown_split(capsys, trained):

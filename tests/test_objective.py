@@ -8,6 +8,7 @@ from torch import nn
 
 from lorpman import (
     Chebyshev,
+    Cosine,
     Linear,
     LowRank,
     MultiForward,
@@ -17,7 +18,7 @@ from lorpman import (
     dirichlet,
 )
 from lorpman.manifold.base import Manifold
-from lorpman.objective import multi_forward, orthogonality
+from lorpman.objective import multi_forward, opposite, orthogonality
 from properties import randomise
 
 ONE_TASK = (torch.tensor([[0.8], [0.5], [0.2]]), torch.tensor([[0.5], [0.4], [0.9]]))
@@ -104,6 +105,34 @@ def test_multi_forward_without_an_edge_is_zero(alphas, chain):
 def test_multi_forward_does_not_overflow():
     alphas = torch.tensor([[0.2], [0.8]])
     assert multi_forward(alphas, torch.tensor([[0.0], [1e4]])).item() == pytest.approx(1e4)
+
+
+def test_the_objective_of_cosmos():
+    alphas, losses = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 2.0]])
+    objective = Linear() + 1.0 * Cosine()
+    assert objective(alphas, losses, _model()).item() == pytest.approx(0.551317, abs=1e-6)
+    # Over several preferences it is a sum, like everything else.
+    twice = objective(alphas.expand(2, 2), losses.expand(2, 2), _model())
+    assert twice.item() == pytest.approx(2 * 0.551317, abs=1e-6)
+
+
+def test_cosine_pulls_against_linear_scalarisation_unless_inverted():
+    alphas = torch.tensor([[0.9, 0.1]])
+    small_first, large_first = torch.tensor([[0.1, 0.9]]), torch.tensor([[0.9, 0.1]])
+    model = _model()
+    assert Linear()(alphas, small_first, model) < Linear()(alphas, large_first, model)
+    assert Cosine()(alphas, small_first, model) > Cosine()(alphas, large_first, model)
+    inverted = Cosine(inverted=True)
+    assert inverted(alphas, small_first, model) < inverted(alphas, large_first, model)
+
+
+def test_opposite_rays():
+    torch.testing.assert_close(opposite(torch.tensor([[0.3, 0.7]])), torch.tensor([[0.7, 0.3]]))
+    rays = opposite(torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]))
+    torch.testing.assert_close(rays.sum(1), torch.ones(2))
+    assert rays[0, 0] < 1e-3
+    weighted = rays[1] * torch.tensor([0.2, 0.3, 0.5])
+    torch.testing.assert_close(weighted, weighted[:1].expand(3))
 
 
 @given(seed=st.integers(0, 1000), m=st.integers(2, 3))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lorpman.preference import as_preference, dirichlet, grid
+from lorpman.preference import Angles, as_preference, dirichlet, grid
 
 
 @given(
@@ -90,3 +90,20 @@ def test_sizes_below_one_are_refused(call):
 def test_a_bad_concentration_is_refused(concentration):
     with pytest.raises(ValueError, match="concentration must be positive"):
         dirichlet(2, 3, concentration)
+
+
+@pytest.mark.parametrize("count", [1, 5, 16])
+def test_angles_are_one_from_each_range(count):
+    alphas = Angles(0.1)(2, count, torch.Generator().manual_seed(0))
+    assert alphas.shape == (count, 2)
+    torch.testing.assert_close(alphas.sum(1), torch.ones(count))
+    angles = torch.atan2(alphas[:, 1], alphas[:, 0])
+    share = (angles - 0.1) / (math.pi / 2 - 0.2) * count
+    assert share.floor().tolist() == list(range(count))
+    assert alphas.min() > 0.09
+
+
+def test_angles_of_more_tasks_are_uniform_draws():
+    assert Angles()(3, 4, None).shape == (4, 3)
+    with pytest.raises(ValueError, match="edge"):
+        Angles(1.0)

@@ -12,11 +12,17 @@ from lorpman.export import Exported, export, export_network, recalibrate
 from lorpman.fit import Epoch, fit
 from lorpman.front import Choice, Front
 from lorpman.hypervolume import Hypervolume, hypervolume
+from lorpman.hypervolume_gradient import hypervolume_gradient
 from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.conditioned import Cosmos
+from lorpman.manifold.convex import Convex
+from lorpman.manifold.film import Film
+from lorpman.manifold.hyper import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.objective import (
     Chebyshev,
+    Cosine,
     Linear,
     MultiForward,
     Orthogonality,
@@ -25,6 +31,9 @@ from lorpman.objective import (
 )
 from lorpman.preference import as_preference, dirichlet, grid
 from lorpman.rule import Rule, Step
+from lorpman.rules.balance import Balanced
+from lorpman.rules.epo import Epo
+from lorpman.rules.hypervolume import HypervolumeAscent
 from lorpman.scores import accuracy
 from lorpman.select import Selection, select
 from lorpman.task import Task
@@ -32,12 +41,21 @@ from lorpman.task import Task
 __version__ = _version("lorpman")
 
 __all__ = [
+    "Balanced",
     "Chebyshev",
     "Choice",
+    "ChunkedHyper",
+    "Convex",
+    "Cosine",
+    "Cosmos",
+    "Epo",
     "Epoch",
     "Exported",
+    "Film",
     "Front",
+    "Hyper",
     "Hypervolume",
+    "HypervolumeAscent",
     "Linear",
     "LowRank",
     "Manifold",
@@ -62,6 +80,7 @@ __all__ = [
     "fit",
     "grid",
     "hypervolume",
+    "hypervolume_gradient",
     "recalibrate",
     "select",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from lorpman.commands import export, select, tune
-from lorpman.commands.options import DataDirectory, ProblemName, RunDirectory
+from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
 Scale = Literal["paper", "laptop"]
@@ -82,10 +82,7 @@ def train(
         Path | None,
         typer.Option(metavar="RUN", help="Where to write [runs/PROBLEM-METHOD-SEED]"),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
-    ] = None,
+    set_: Settings = None,
     scale: Annotated[
         Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
     ] = "paper",
@@ -107,7 +104,7 @@ def train(
         list[str] | None,
         typer.Option(help="csv or tensorboard, beside metrics.jsonl; repeatable."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
     from lorpman.engine import Engine
@@ -164,6 +161,55 @@ def evaluate(
         for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
             typer.echo("  ".join(f"{value:>10.4f}" for value in (*alpha, *scores)))
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
+
+
+@app.command()
+def compare(
+    problem: ProblemName,
+    methods: Annotated[str, typer.Option(help="Comma-separated; see: lorpman methods")] = "lorpman",
+    seeds: Annotated[str, typer.Option(help="Comma-separated whole numbers.")] = "0,1,2",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where runs are [runs/compare/PROBLEM]")
+    ] = None,
+    data: DataDirectory = None,
+    scale: Annotated[str, typer.Option(help="paper, or laptop: a stated reduction")] = "paper",
+    set_: Settings = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train PROBLEM with several methods, unless that is done, and write one table."""
+    from lorpman.compare import compare as compare_runs
+    from lorpman.errors import unknown
+    from lorpman.runs import data_root
+    from lorpman.settings import parse_assignments
+
+    if scale not in ("paper", "laptop"):
+        raise unknown("scale", scale, ("paper", "laptop"))
+    folder = out or Path("runs") / "compare" / problem
+    table = compare_runs(
+        problem,
+        _parts(methods, "--methods"),
+        [_whole(seed) for seed in _parts(seeds, "--seeds")],
+        folder,
+        data_root(data),
+        scale="laptop" if scale == "laptop" else "paper",
+        overrides=parse_assignments(set_ or []),
+        tell=None if quiet else lambda line: typer.echo(line, err=True),
+    )
+    typer.echo(table.markdown())
+    typer.echo(f"table    {folder / 'comparison.md'}\npicture  {folder / 'comparison.png'}")
+
+
+def _parts(text: str, option: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts) or len(set(parts)) != len(parts):
+        raise UsageError(f"{option} expects different names, comma-separated, found '{text}'")
+    return parts
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"--seeds expects whole numbers, found '{text}'; example: --seeds 0,1,2")
+    return int(text)
 
 
 for command in (select.select, export.export, tune.tune):

@@ -1,7 +1,7 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import Field
@@ -9,9 +9,17 @@ from torch import nn
 
 from lorpman.errors import unknown
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.conditioned import Cosmos
+from lorpman.manifold.convex import Convex
+from lorpman.manifold.film import Film
+from lorpman.manifold.hyper import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
-from lorpman.objective import Linear, MultiForward, Orthogonality
+from lorpman.objective import Cosine, Linear, MultiForward, Orthogonality
+from lorpman.preference import Angles, Sampler
 from lorpman.rule import Rule
+from lorpman.rules.balance import Balance, Balanced
+from lorpman.rules.epo import Epo
+from lorpman.rules.hypervolume import HypervolumeAscent
 from lorpman.settings import Group
 
 Shared = Sequence[str] | None
@@ -28,6 +36,11 @@ class Method:
     manifold: Callable[[nn.Module, int, Shared, Any], Manifold]
     """(network, number of tasks, shared prefixes, settings)"""
     rule: Callable[[Any], Rule]
+    sampler: Callable[[Any], Sampler] | None = None
+    """Draws the preferences of training steps, where that is not the manifold's own way."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """What belongs to the method whatever the problem; above a preset's settings for all
+    methods, below those for this one."""
 
 
 class LowRankSettings(Group):
@@ -50,6 +63,68 @@ def _lorpman_rule(own: LowRankSettings) -> Rule:
     return Linear() + own.lambda_p * forward + own.lambda_o * Orthogonality()
 
 
+class ConvexSettings(Group):
+    """PaMaL's own settings."""
+
+    lambda_p: float = Field(0.0, ge=0)
+    as_printed: bool = False
+    """Use the multi-forward formula as printed, which is also what PaMaL's code does."""
+    chain: bool = True
+    """Compare neighbouring preferences only, as PaMaL's code does."""
+    guard: bool = True
+    """Leave the regulariser out where it exceeds the losses, as PaMaL's code does."""
+    balance: Balance = "none"
+
+
+def _pamal_rule(own: ConvexSettings) -> Rule:
+    forward = MultiForward(as_printed=own.as_printed, chain=own.chain)
+    regulariser = own.lambda_p * forward if own.lambda_p else None
+    return Balanced(own.balance, regulariser, own.guard)
+
+
+class CosmosSettings(Group):
+    """COSMOS's own settings."""
+
+    lambda_c: float = Field(1.0, ge=0)
+    inverted: bool = False
+    """Align losses with the opposite of the preference; published is the preference itself,
+    which turns the front round when lambda_c is large."""
+
+
+class FilmSettings(Group):
+    """FiLM's own settings."""
+
+    stages: tuple[str, ...] = ()
+    """Modules after which features are modulated; those the network declares if none."""
+
+
+class HyperSettings(Group):
+    """PHN's own settings."""
+
+    hidden: int = Field(100, ge=1)
+
+
+class HypervolumeSettings(Group):
+    """PHN-HVI's own settings."""
+
+    hidden: int = Field(100, ge=1)
+    lambda_c: float = Field(5.0, ge=0)
+    loss_reference: float = Field(2.0, gt=0)
+    warmup_epochs: int = Field(1, ge=0)
+    weight_dropout: float = Field(0.05, ge=0, lt=1)
+    edge: float = Field(0.1, ge=0, lt=0.785)
+    """Angle left out at both ends of the range of preferences."""
+
+
+class ChunkedSettings(Group):
+    """Chunked PHN's own settings, as released."""
+
+    hidden: int = Field(100, ge=1)
+    matrices: int = Field(11, ge=1)
+    block: int = Field(10_000, ge=1)
+    batch_statistics: bool = False
+
+
 METHODS = {
     method.name: method
     for method in (
@@ -60,6 +135,78 @@ METHODS = {
             settings=LowRankSettings,
             manifold=_low_rank,
             rule=_lorpman_rule,
+        ),
+        Method(
+            name="pamal",
+            summary="one network per task, convexly combined (PaMaL, ICML 2023)",
+            kind="continuous",
+            settings=ConvexSettings,
+            manifold=lambda network, m, shared, own: Convex(network, m, shared=shared),
+            rule=_pamal_rule,
+        ),
+        Method(
+            name="cosmos",
+            summary="one network with the preference among its inputs (COSMOS, ICDM 2021)",
+            kind="continuous",
+            settings=CosmosSettings,
+            manifold=lambda network, m, shared, own: Cosmos(network, m),
+            rule=lambda own: Linear() + own.lambda_c * Cosine(own.inverted),
+            defaults={"window": 1},
+        ),
+        Method(
+            name="film",
+            summary="one network whose features are scaled and shifted (FiLM, as in YOTO)",
+            kind="continuous",
+            settings=FilmSettings,
+            manifold=lambda network, m, shared, own: Film(network, m, own.stages or None),
+            rule=lambda own: Linear(),
+            defaults={"window": 1},
+        ),
+        Method(
+            name="phn",
+            summary="a hypernetwork, linear scalarisation (PHN-LS, ICLR 2021)",
+            kind="continuous",
+            settings=HyperSettings,
+            manifold=lambda network, m, shared, own: Hyper(network, m, own.hidden),
+            rule=lambda own: Linear(),
+            defaults={"window": 1},
+        ),
+        Method(
+            name="phn-epo",
+            summary="a hypernetwork, weights from exact Pareto search (PHN-EPO, ICLR 2021)",
+            kind="continuous",
+            settings=HyperSettings,
+            manifold=lambda network, m, shared, own: Hyper(network, m, own.hidden),
+            rule=lambda own: Epo(),
+            defaults={"window": 1},
+        ),
+        Method(
+            name="phn-hvi",
+            summary="a hypernetwork, hypervolume of 16 preferences at once (PHN-HVI, AAAI 2023)",
+            kind="continuous",
+            settings=HypervolumeSettings,
+            manifold=lambda network, m, shared, own: Hyper(
+                network, m, own.hidden, dropout=own.weight_dropout
+            ),
+            rule=lambda own: HypervolumeAscent(own.loss_reference, own.lambda_c, own.warmup_epochs),
+            sampler=lambda own: Angles(own.edge),
+            defaults={"window": 16},
+        ),
+        Method(
+            name="chunked-phn",
+            summary="a hypernetwork that writes weights in chunks (chunked PHN)",
+            kind="continuous",
+            settings=ChunkedSettings,
+            manifold=lambda network, m, shared, own: ChunkedHyper(
+                network,
+                m,
+                own.hidden,
+                own.matrices,
+                own.block,
+                batch_statistics=own.batch_statistics,
+            ),
+            rule=lambda own: Linear(),
+            defaults={"window": 1},
         ),
     )
 }

@@ -3,10 +3,13 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from lorpman.errors import UsageError, unknown
 from lorpman.extras import need
@@ -37,15 +40,45 @@ def make_loggers(names: Sequence[str], out: Path) -> list[Any]:
     return made
 
 
+def read_notes(run: Path) -> list[dict[str, Any]]:
+    """What a run noted after every epoch; number 0 is the start, where that was noted."""
+    try:
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the notes of run {run} cannot be read: {error}") from None
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held: on the GPU if it used one, else resident.
+
+    It counts everything since the process began, so it says something about a run only if the
+    process did nothing else.
+    """
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.max_memory_allocated()
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
 class Notes:
     """What every epoch did, and the problem's own trace of it."""
 
-    def __init__(self, path: Path, problem: Problem, model: Manifold, fabric: "Fabric") -> None:
-        self._path, self._problem, self._model, self._fabric = path, problem, model, fabric
+    def __init__(
+        self, path: Path, problem: Problem, model: Manifold, fabric: "Fabric | None" = None
+    ) -> None:
+        self._path, self._problem, self._model = path, problem, model
+        self._fabric = fabric
         self._continued = False
         if not path.exists():
-            start = {} if problem.trace is None else {"number": 0, **problem.trace(model)}
-            write_bytes(path, (json.dumps(start) + "\n").encode() if start else b"")
+            trace = self._trace()
+            start = json.dumps({"number": 0, **trace}) + "\n" if trace else ""
+            write_bytes(path, start.encode())
 
     def add(self, epoch: Epoch) -> None:
         """Note one epoch; those from it on, noted but not saved before an end, are redone."""
@@ -54,13 +87,17 @@ class Notes:
             write_bytes(self._path, "".join(json.dumps(note) + "\n" for note in kept).encode())
             self._continued = True
             self._log_again(kept)
-        trace = {} if self._problem.trace is None else self._problem.trace(self._model)
-        self._write({**asdict(epoch), **trace})
+        self._write({**asdict(epoch), "peak_memory": peak_memory(), **self._trace()})
         self._log(asdict(epoch))
+
+    def _trace(self) -> dict[str, Any]:
+        """What problem and manifold want to be noted."""
+        own = {} if self._problem.trace is None else self._problem.trace(self._model)
+        return {**self._model.trace(), **own}
 
     def _log(self, note: Mapping[str, Any]) -> None:
         """Tell the loggers, which hold plain numbers."""
-        if self._fabric.loggers and "losses" in note:
+        if self._fabric is not None and self._fabric.loggers and "losses" in note:
             values = {f"loss/{task}": value for task, value in note["losses"].items()}
             values |= {"learning_rate": note["learning_rate"], "seconds": note["seconds"]}
             if note["hypervolume"] is not None:
@@ -71,7 +108,7 @@ class Notes:
 
     def _log_again(self, kept: list[dict[str, Any]]) -> None:
         """Start their files over: they may hold epochs that are done again."""
-        for logger in self._fabric.loggers:
+        for logger in [] if self._fabric is None else self._fabric.loggers:
             shutil.rmtree(str(logger.log_dir), ignore_errors=True)
         for note in kept:
             self._log(note)

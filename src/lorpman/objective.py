@@ -182,6 +182,43 @@ def multi_forward(
     return (exponents.logsumexp(0) - counts.log()).sum() if len(edges) else losses.sum() * 0
 
 
+class Cosine(Term):
+    """``-sum_j cos(losses_j, alpha_j)``: COSMOS's term, which spreads the preferences.
+
+    It draws the loss vector towards ``alpha`` itself, so more weight means *more* loss, against
+    linear scalarisation; with a large weight it turns the front round. ``inverted=True`` draws
+    it towards :func:`opposite` instead, where both agree.
+    """
+
+    def __init__(self, inverted: bool = False) -> None:
+        super().__init__()
+        self.inverted = inverted
+
+    def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
+        del model
+        return -cosines(losses, opposite(alphas) if self.inverted else alphas).sum()
+
+    def extra_repr(self) -> str:
+        return "inverted=True" if self.inverted else ""
+
+
+def cosines(losses: Tensor, rays: Tensor) -> Tensor:
+    """The cosine between each row of ``losses [b, m]`` and of ``rays [b, m]``, ``[b]``."""
+    return nn.functional.cosine_similarity(losses, rays, dim=1)
+
+
+def opposite(alphas: Tensor) -> Tensor:
+    """The rays ``1 / alpha``, on the simplex: where the loss vector is if all weighted losses
+    are equal. Of two tasks, the weights change places.
+
+    >>> opposite(torch.tensor([[0.2, 0.8]]))
+    tensor([[0.8000, 0.2000]])
+    """
+    # The limit keeps corners finite; a ray this close to an axis is that axis.
+    inverse = 1 / alphas.clamp_min(1e-3)
+    return inverse / inverse.sum(1, keepdim=True)
+
+
 class Orthogonality(Term):
     """Orthogonal regularisation of the low-rank deltas (Eq. 6 of the paper).
 

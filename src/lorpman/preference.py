@@ -27,6 +27,27 @@ class Dirichlet:
         return dirichlet(num_tasks, count, self.concentration, generator)
 
 
+class Angles:
+    """Spread draws: for two tasks, one from each of ``count`` equal ranges of the angle.
+
+    ``edge`` radians are left out at both ends, as PHN-HVI does (0.1: weights from 0.091 to
+    0.909). For more tasks, where there is no such order, uniform draws from the simplex.
+    """
+
+    def __init__(self, edge: float = 0.1) -> None:
+        if not 0 <= edge < math.pi / 4:
+            raise ValueError(f"edge must be at least 0 and below pi / 4, got {edge}")
+        self.edge = edge
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+        if num_tasks != 2:
+            return dirichlet(num_tasks, count, 1.0, generator)
+        drawn = torch.rand(count, generator=generator, dtype=torch.float64)
+        angles = self.edge + (math.pi / 2 - 2 * self.edge) * (torch.arange(count) + drawn) / count
+        rays = torch.stack([angles.cos(), angles.sin()], 1)
+        return (rays / rays.sum(1, keepdim=True)).float()
+
+
 class Fixed:
     """The same preferences in every step: those of a finite set of members."""
 

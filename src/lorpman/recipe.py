@@ -39,6 +39,7 @@ def fit_spec(
         objective=spec.method.rule(spec.own),
         window=training.window,
         concentration=training.concentration,
+        sampler=spec.sampler(),
         freeze_epoch=training.freeze_epoch,
         freeze_heads=training.freeze_heads,
         optimizer=training.make_optimizer(),

@@ -20,6 +20,7 @@ from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
 from lorpman.notes import Notes, make_loggers
+from lorpman.preference import Sampler
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
 from lorpman.recipe import EVALUATION_BATCH, fit_spec
@@ -58,7 +59,10 @@ class Spec:
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         layers = [preset, preset.laptop] if scale == "laptop" and preset.laptop else [preset]
-        values = {k: v for layer in layers for k, v in layer.of(method).items()} | {**overrides}
+        values = dict(rival.defaults)
+        for layer in layers:
+            values |= layer.of(method, rival.defaults)
+        values |= overrides
         groups: dict[str, type[Group]] = {
             "training": Training,
             "own": rival.settings,
@@ -88,6 +92,10 @@ class Spec:
 
     def load(self, root: Path) -> Splits:
         return self.problem.load(root, self.data)
+
+    def sampler(self) -> Sampler | None:
+        """How preferences are drawn, where the method does not leave that to its manifold."""
+        return None if self.method.sampler is None else self.method.sampler(self.own)
 
     def build(self) -> Manifold:
         """The untrained manifold; the seed decides its start."""
@@ -136,11 +144,14 @@ def train(
     engine = engine or Engine()
     engine.check_batch(spec.training.batch_size)
     watchers = make_loggers(loggers, out)
-    model = spec.build()
-    if is_first_process():
-        _claim(out, spec, model, engine, resume)
-    fabric = engine.start(watchers)
+    first = is_first_process()
+    if first:
+        _check_free(out, spec, engine, resume)
     splits, tasks = spec.load(root), spec.tasks()
+    model = spec.build()
+    if first:
+        _claim(out, spec, model, engine)
+    fabric = engine.start(watchers)
     with together(fabric):
         notes = None
         if fabric.is_global_zero:
@@ -210,29 +221,35 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings)
 
 
-def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine, resume: bool) -> None:
-    """Make ``out`` this run's directory, or refuse without touching what is there."""
+def _check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
+    """Refuse a directory that holds something else than this run, without touching it."""
     existing = out / "run.json"
-    if existing.exists():
-        if not resume:
-            raise UsageError(
-                f"{out} already holds a run; pass --resume to continue it, or another --out"
-            )
-        if read_spec(out).identity() != spec.identity():
-            raise UsageError(
-                f"{out} holds a run with other settings; resume it with the settings in {existing}"
-            )
-        before = read_json(existing, "run").get("engine", engine.described())
-        if before != engine.described():
-            raise UsageError(f"{out} was trained with other devices or precision: {before}")
-        return
+    if not existing.exists():
+        if out.is_dir() and any(out.iterdir()):
+            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
+    elif not resume:
+        raise UsageError(
+            f"{out} already holds a run; pass --resume to continue it, or another --out"
+        )
+    elif read_spec(out).identity() != spec.identity():
+        raise UsageError(
+            f"{out} holds a run with other settings; resume it with the settings in {existing}"
+        )
+    elif (before := read_json(existing, "run").get("engine", engine.described())) != (
+        engine.described()
+    ):
+        raise UsageError(f"{out} was trained with other devices or precision: {before}")
+
+
+def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
+    """Make ``out`` this run's directory; not before its data is there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()):
-            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
-    write_json(existing, {"format": _FORMAT, **spec.identity(), **_provenance(model, engine)})
+    if not (out / "run.json").exists():
+        facts = {"format": _FORMAT, **spec.identity(), **_provenance(model, engine)}
+        write_json(out / "run.json", facts)
 
 
 def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:

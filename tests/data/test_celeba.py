@@ -10,30 +10,12 @@ from PIL import Image
 from lorpman.data.base import Arrays, batches
 from lorpman.data.celeba import BGR_MEAN, load
 from lorpman.errors import UsageError
-
-PART = [0] * 12 + [1] * 4 + [2] * 4
-
-
-def signs() -> np.ndarray:
-    return np.random.default_rng(1).choice([-1, 1], (20, 40))
+from small_files import celeba_signs, write_celeba
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    images = tmp_path / "celeba" / "img_align_celeba"
-    images.mkdir(parents=True)
-    names = [f"{i:06d}.jpg" for i in range(1, 21)]
-    rng = np.random.default_rng(0)
-    for name in names:
-        pixels = rng.integers(0, 256, (109, 89, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(images / name)
-    head = ["20", " ".join(f"Attribute_{i}" for i in range(40))]
-    rows = [f"{n} " + " ".join(f"{s:2d}" for s in r) for n, r in zip(names, signs(), strict=True)]
-    folder = tmp_path / "celeba"
-    (folder / "list_attr_celeba.txt").write_text("\n".join(head + rows) + "\n")
-    parts = [f"{n} {p}" for n, p in zip(names, PART, strict=True)]
-    (folder / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
-    return tmp_path
+    return write_celeba(tmp_path, (12, 4, 4))
 
 
 def arrays(dataset: object) -> Arrays:
@@ -49,7 +31,7 @@ def test_official_partition_and_forty_targets(root: Path) -> None:
     assert x.shape == (4, 3, 64, 64)
     assert 0 <= x.min() <= x.max() <= 1
     assert len(targets) == 40
-    expected = torch.from_numpy((signs()[16:] + 1) // 2)
+    expected = torch.from_numpy((celeba_signs(20)[16:] + 1) // 2)
     assert torch.equal(torch.stack(targets, dim=1), expected)
 
 

@@ -5,7 +5,6 @@ import pickle
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,30 +13,13 @@ from lorpman.data.augment import random_crop, random_flip
 from lorpman.data.base import TaskArrays, batches, generators
 from lorpman.data.cifar100 import DEVIATION, MEAN, TASKS, load
 from lorpman.errors import UsageError
-
-
-def write(path: Path, per_class: int, **changes: object) -> None:
-    """A file of the original layout; an image's first pixel is its fine label."""
-    rng = np.random.default_rng(0)
-    fine = rng.permutation(np.repeat(np.arange(100), per_class))
-    images = rng.integers(0, 256, (len(fine), 3072), dtype=np.uint8)
-    images[:, 0] = fine
-    content = {
-        b"data": images,
-        b"fine_labels": fine.tolist(),
-        b"coarse_labels": (fine % 20).tolist(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content.update({k.encode(): v for k, v in changes.items()})
-    path.write_bytes(pickle.dumps(content, protocol=2))
+from small_files import write_cifar100, write_cifar_part
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "cifar100" / "cifar-100-python"
-    write(folder / "train", 4)
-    write(folder / "test", 2)
-    return folder
+    write_cifar100(tmp_path, 4, 2)
+    return tmp_path / "cifar100" / "cifar-100-python"
 
 
 def tasks(dataset: object) -> TaskArrays:
@@ -116,7 +98,7 @@ class Evil:
 
 
 def test_a_pickle_that_calls_anything_is_refused(folder: Path, tmp_path: Path) -> None:
-    write(folder / "train", 4, filenames=Evil())
+    write_cifar_part(folder / "train", 4, filenames=Evil())
     with pytest.raises(UsageError, match=r"refused a CIFAR file that calls posix\.system"):
         load(tmp_path)
     assert not Path("never-run").exists()
@@ -129,10 +111,10 @@ def test_errors(folder: Path, tmp_path: Path) -> None:
     (folder / "test").write_bytes(whole[:1000])
     with pytest.raises(UsageError, match="test is not a whole CIFAR file"):
         load(tmp_path, validation=5)
-    write(folder / "test", 2, fine_labels=[0] * 200)
+    write_cifar_part(folder / "test", 2, fine_labels=[0] * 200)
     with pytest.raises(UsageError, match="has 1 classes in task 0, expected 5"):
         load(tmp_path, validation=5)
-    write(folder / "test", 2, fine_labels=[0] * 3)
+    write_cifar_part(folder / "test", 2, fine_labels=[0] * 3)
     with pytest.raises(UsageError, match="200 images, 3 and 200 labels"):
         load(tmp_path, validation=5)
     (folder / "test").write_bytes(pickle.dumps([1, 2]))

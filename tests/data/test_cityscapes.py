@@ -10,30 +10,14 @@ from lorpman.data.augment import random_zoom
 from lorpman.data.base import Arrays, batches, generators
 from lorpman.data.cityscapes import load
 from lorpman.errors import UsageError
+from small_files import write_cityscapes
 
 H, W = 12, 24
 
 
-def write(folder: Path, i: int) -> None:
-    rng = np.random.default_rng(i)
-    label = rng.integers(-1, 7, (H, W)).astype(float)
-    arrays = {
-        "image": np.stack([label / 10] * 3, axis=-1),
-        "label_7": label,
-        "depth": (label[..., None] + 1) / 10,
-    }
-    for kind, array in arrays.items():
-        (folder / kind).mkdir(parents=True, exist_ok=True)
-        np.save(folder / kind / f"{i}.npy", array)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for i in range(12):
-        write(tmp_path / "cityscapes" / "train", i)
-    for i in range(3):
-        write(tmp_path / "cityscapes" / "val", i)
-    return tmp_path
+    return write_cityscapes(tmp_path, 12, 3, H, W)
 
 
 def arrays(dataset: object) -> Arrays:

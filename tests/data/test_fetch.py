@@ -113,6 +113,13 @@ def test_part_of_an_earlier_process_is_resumed(server: Server, tmp_path: Path) -
     assert server.ranges == ["bytes=12345-"]
 
 
+def test_part_that_is_whole_is_only_renamed(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file.part").write_bytes(BODY)
+    get(server, "good", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == BODY
+    assert server.ranges == []
+
+
 def test_server_that_ignores_ranges_starts_over(server: Server, tmp_path: Path) -> None:
     get(server, "no-range", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == BODY

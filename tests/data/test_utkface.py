@@ -10,6 +10,7 @@ from PIL import Image
 from lorpman.data.base import Arrays, batches
 from lorpman.data.utkface import load
 from lorpman.errors import UsageError
+from small_files import write_utkface
 
 ODD = (
     "39_1_20170116174525125.jpg.chip.jpg",
@@ -19,19 +20,9 @@ ODD = (
 USABLE = ("44_1_4_20170116235150272.pg.chip.jpg", "24_0_1_20170116220224657 .jpg.chip.jpg")
 
 
-def picture(path: Path, seed: int) -> None:
-    pixels = np.random.default_rng(seed).integers(0, 256, (80, 80, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(path, format="JPEG")
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "utkface" / "UTKFace"
-    folder.mkdir(parents=True)
-    names = [f"{20 + i}_{i % 2}_{i % 5}_2017{i}.jpg.chip.jpg" for i in range(28)]
-    for i, name in enumerate((*names, *ODD, *USABLE)):
-        picture(folder / name, i)
-    return tmp_path
+    return write_utkface(tmp_path, 28, (*ODD, *USABLE))
 
 
 def arrays(dataset: object) -> Arrays:

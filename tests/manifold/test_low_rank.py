@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lorpman import LowRank, SharedBottom, UsageError
+from networks import NETWORKS, with_norm
 from properties import (
     assert_all_trainable_get_gradient,
     assert_batch_is_loop,
@@ -15,74 +16,9 @@ from properties import (
     assert_solution_equals_forward,
     assert_theta_is_affine,
     assert_untouched,
+    assert_vertex_uses_only_its_delta,
     randomise,
 )
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(8, 2, batch_first=True, add_bias_kv=True)
-
-    def forward(self, x):
-        return self.attention(x, x, x)[0]
-
-
-class Language(nn.Module):
-    """An embedding whose weight is tied to the output, as in language models."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(11, 6)
-        self.output = nn.Linear(6, 11, bias=False)
-        self.output.weight = self.embedding.weight
-
-    def forward(self, x):
-        return {"logits": self.output(self.embedding(x["tokens"])), "cache": None}
-
-
-def _with(norm, layer=None):
-    return nn.Sequential(layer or nn.Linear(6, 4), norm)
-
-
-def _encoder():
-    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-    return nn.TransformerEncoder(layer, 2)
-
-
-NETWORKS = {
-    "linear": (lambda: nn.Linear(6, 4), lambda: torch.randn(3, 6)),
-    "conv1d": (lambda: nn.Conv1d(4, 6, 3), lambda: torch.randn(2, 4, 9)),
-    "conv2d": (lambda: nn.Conv2d(4, 6, (3, 2)), lambda: torch.randn(2, 4, 7, 7)),
-    "conv3d": (lambda: nn.Conv3d(2, 3, 2), lambda: torch.randn(2, 2, 4, 4, 4)),
-    "grouped": (lambda: nn.Conv2d(4, 6, 3, groups=2), lambda: torch.randn(2, 4, 7, 7)),
-    "depthwise": (lambda: nn.Conv2d(4, 4, 3, groups=4), lambda: torch.randn(2, 4, 7, 7)),
-    "transposed1d": (lambda: nn.ConvTranspose1d(4, 6, 3), lambda: torch.randn(2, 4, 9)),
-    "transposed2d": (
-        lambda: nn.ConvTranspose2d(4, 6, 3, groups=2),
-        lambda: torch.randn(2, 4, 7, 7),
-    ),
-    "transposed3d": (lambda: nn.ConvTranspose3d(2, 5, 2), lambda: torch.randn(2, 2, 3, 3, 3)),
-    "embedding": (lambda: nn.Embedding(10, 4), lambda: torch.arange(10)),
-    "attention": (Attention, lambda: torch.randn(2, 4, 8)),
-    "transformer": (_encoder, lambda: torch.randn(2, 5, 8)),
-    "lstm": (
-        lambda: nn.LSTM(4, 5, 2, batch_first=True, bidirectional=True),
-        lambda: torch.randn(2, 3, 4),
-    ),
-    "gru": (lambda: nn.GRU(4, 5), lambda: torch.randn(3, 2, 4)),
-    "batch norm": (lambda: _with(nn.BatchNorm1d(4)), lambda: torch.randn(5, 6)),
-    "layer norm": (lambda: _with(nn.LayerNorm(4)), lambda: torch.randn(5, 6)),
-    "group norm": (
-        lambda: _with(nn.GroupNorm(2, 4), nn.Conv2d(2, 4, 3)),
-        lambda: torch.randn(5, 2, 6, 6),
-    ),
-    "tied": (Language, lambda: {"tokens": torch.arange(11)}),
-    "parametrised": (
-        lambda: nn.utils.parametrizations.weight_norm(nn.Linear(6, 4)),
-        lambda: torch.randn(3, 6),
-    ),
-}
 
 
 def _make(kind, num_tasks=3, rank=2, scale=1.5):
@@ -130,17 +66,10 @@ def test_every_trainable_parameter_gets_gradient(kind):
     assert_all_trainable_get_gradient(*_make(kind))
 
 
-def test_a_vertex_uses_only_its_own_delta():
-    model, x = _make("conv2d")
-    (delta,) = model.low_rank_deltas().values()
-    alpha = torch.tensor([0.0, 1.0, 0.0])
-    before = model(x, alpha)
-    with torch.no_grad():
-        delta.A[[0, 2]] = 100.0
-        delta.B[:, [0, 2]] = 100.0
-    assert_same(model(x, alpha), before)
-    expected = model.network.weight + model.scale * delta.dense()[1]
-    torch.testing.assert_close(model.theta(alpha)["weight"], expected)
+@pytest.mark.parametrize("kind", ["conv2d", "batch norm", "lstm", "transformer"])
+@pytest.mark.parametrize("task", [0, 2])
+def test_a_vertex_uses_only_its_own_delta(kind, task):
+    assert_vertex_uses_only_its_delta(*_make(kind), task)
 
 
 def test_permuting_tasks_permutes_outputs():
@@ -224,7 +153,7 @@ def test_only_the_shared_bottom_is_adapted_by_default():
 
 @pytest.mark.parametrize("heads", [False, True])
 def test_freezing_stops_the_main_network(heads):
-    network = SharedBottom(_with(nn.BatchNorm1d(4)), [nn.Linear(4, 2), nn.Linear(4, 2)])
+    network = SharedBottom(with_norm(nn.BatchNorm1d(4)), [nn.Linear(4, 2), nn.Linear(4, 2)])
     model = LowRank(network, 2)
     model.freeze(heads=heads)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}

@@ -1,12 +1,13 @@
 """Every parameter count of the paper's tables that follows from the base networks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import nn
 
 from counting import base, cosmos, lorpman, pamal, phn
+from lorpman.manifold.low_rank import LowRank
 from lorpman.nets.lenet import lenet
 from lorpman.nets.mlp import mlp
 from lorpman.nets.resnet import resnet18
@@ -75,6 +76,24 @@ def test_celeba() -> None:
 
 def test_cityscapes() -> None:
     assert base(segnet()) == 25_017_672
+
+
+@pytest.mark.parametrize(
+    ("build", "num_tasks", "rank", "shared"),
+    [
+        (lenet, 2, 8, "bottom"),
+        (mlp, 2, 8, "bottom"),
+        (lambda: resnet18((1, 2, 5)), 3, 64, "bottom"),
+        (vgg16, 20, 8, "bottom.convs"),
+        (lambda: resnet18((2,) * 40, dropout=0.5), 40, 32, "bottom"),
+        (segnet, 2, 16, "bottom"),
+    ],
+)
+def test_the_manifold_has_the_size_of_the_formula(
+    build: Callable[[], nn.Module], num_tasks: int, rank: int, shared: str
+) -> None:
+    model = LowRank(build(), num_tasks, rank=rank, shared=[shared])
+    assert base(model) == lorpman(build(), num_tasks, rank, shared)
 
 
 def test_film_after_four_stages_is_what_the_paper_counts() -> None:

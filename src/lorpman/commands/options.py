@@ -14,6 +14,11 @@ DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 
 def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:

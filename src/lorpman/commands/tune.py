@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands.options import DataDirectory, ProblemName
+from lorpman.commands.options import DataDirectory, ProblemName, Settings
 from lorpman.errors import UsageError
 
 
@@ -23,10 +23,7 @@ def tune(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="[default: the preset's]")] = None,
     seed: Annotated[int, typer.Option(help="Of every trial.")] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
-    ] = None,
+    set_: Settings = None,
     scale: Annotated[Literal["paper", "laptop"], typer.Option(help="As for train.")] = "paper",
     data: DataDirectory = None,
 ) -> None:

@@ -59,6 +59,8 @@ def download(
         wait: seconds before the first new attempt; doubled for each one after it.
         timeout: seconds without a byte that count as a broken connection.
     """
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{url} is not an address of a file; it must begin with https://")
     if target.exists():
         verify(target, checksum)
         return
@@ -67,11 +69,14 @@ def download(
         target.parent.mkdir(parents=True, exist_ok=True)
         with part.open("a+b") as file, _lock(file, part), _bar(target.name, progress) as advance:
             resumed = file.tell() > 0
-            _receive(url, file, advance, attempts, wait, timeout)
-            if resumed and _wrong(file, checksum):
-                file.truncate(0)  # What was there before was of another file: begin anew.
+            whole = resumed and checksum is not None and not _wrong(file, checksum)
+            if not whole:
                 _receive(url, file, advance, attempts, wait, timeout)
             found = _wrong(file, checksum)
+            if found and resumed:
+                file.truncate(0)  # What was there before was of another file: begin anew.
+                _receive(url, file, advance, attempts, wait, timeout)
+                found = _wrong(file, checksum)
             os.fsync(file.fileno())
         if found:
             part.unlink()
@@ -160,8 +165,6 @@ def _request(
         raise _Broken(str(error.reason)) from error
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(str(error) or type(error).__name__) from error
-    except ValueError as error:
-        raise UsageError(f"{url} is not an address of a file ({error})") from error
     assert isinstance(response, http.client.HTTPResponse)
     return response
 

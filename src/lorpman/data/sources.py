@@ -105,7 +105,10 @@ def _unpack_cifar(root: Path) -> None:
             target = root / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             partial = target.with_name(f"{target.name}.part")
-            member = tar.extractfile(file.path.removeprefix("cifar100/"))
+            try:
+                member = tar.extractfile(file.path.removeprefix("cifar100/"))
+            except KeyError:
+                member = None
             if member is None:
                 raise UsageError(f"{archive} does not hold {target.name}; delete it and run again")
             with member, partial.open("wb") as out:

@@ -1,8 +1,9 @@
 """The seam: a family of networks, one for every preference."""
 
 import copy
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -55,6 +56,15 @@ class Manifold(nn.Module, ABC):
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
 
+    def shared_parameters(self) -> list[nn.Parameter]:
+        """What every task's loss reaches and training still moves, for rules that compare
+        gradients of tasks."""
+        return [p for p in self.parameters() if p.requires_grad]
+
+    def trace(self) -> Mapping[str, Any]:
+        """Plain values worth noting after every epoch of a run; none by default."""
+        return {}
+
 
 class ParameterManifold(Manifold):
     """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
@@ -67,6 +77,7 @@ class ParameterManifold(Manifold):
         super().__init__(num_tasks)
         check_network(network, num_tasks)
         self.network = copy.deepcopy(network)
+        self._turns = Turns()
 
     @abstractmethod
     def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
@@ -77,34 +88,38 @@ class ParameterManifold(Manifold):
 
         With ``alpha [b, m]`` every tensor is led by b (views where nothing depends on alpha).
         """
-        alpha = self._on_device(alpha)
-        varied = self._vary(alpha.reshape(-1, self.num_tasks))
-        theta = {}
-        for name, parameter in self.network.named_parameters():
-            if alpha.ndim == 1:
-                theta[name] = varied[name][0] if name in varied else parameter
-            else:
-                theta[name] = varied.get(name, parameter.expand(len(alpha), *parameter.shape))
-        return theta
+        with self._turns:
+            alpha = self._on_device(alpha)
+            varied = self._vary(alpha.reshape(-1, self.num_tasks))
+            theta = {}
+            for name, parameter in self.network.named_parameters():
+                if alpha.ndim == 1:
+                    theta[name] = varied[name][0] if name in varied else parameter
+                else:
+                    theta[name] = varied.get(name, parameter.expand(len(alpha), *parameter.shape))
+            return theta
 
     def forward(self, x: Any, alpha: Tensor) -> Any:
-        alpha = self._on_device(alpha)
-        varied = self._vary(alpha.reshape(-1, self.num_tasks))
-        if alpha.ndim == 1:
-            return self._call({name: value[0] for name, value in varied.items()}, x)
-        rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
-        return stack_outputs([self._call(row, x) for row in rows])
+        with self._turns:
+            alpha = self._on_device(alpha)
+            varied = self._vary(alpha.reshape(-1, self.num_tasks))
+            if alpha.ndim == 1:
+                return self._call({name: value[0] for name, value in varied.items()}, x)
+            rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
+            return stack_outputs([self._call(row, x) for row in rows])
 
     def solution(self, alpha: Tensor) -> nn.Module:
-        alpha = self._on_device(alpha)
-        if alpha.ndim != 1:
-            raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
-        network = copy.deepcopy(self.network)
-        parameters = dict(network.named_parameters())
-        with torch.no_grad():
+        with self._turns, torch.no_grad():
+            alpha = self._on_device(alpha)
+            if alpha.ndim != 1:
+                raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
+            network = copy.deepcopy(self.network)
+            parameters = dict(network.named_parameters())
             for name, value in self._vary(alpha[None]).items():
-                parameters[name].copy_(value[0])
-        return network
+                # Not copied into: a hollow network (see below) has no room for it.
+                parameters[name].data = value[0].clone()
+                parameters[name].requires_grad_(True)
+            return network
 
     def _call(self, varied: dict[str, Tensor], x: Any) -> Any:
         return functional_call(self.network, varied, (x,))
@@ -112,6 +127,38 @@ class ParameterManifold(Manifold):
     def _on_device(self, alpha: Tensor) -> Tensor:
         like = next(self.network.parameters())
         return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)
+
+
+class Turns:
+    """A lock that is copied and pickled as a fresh one.
+
+    ``functional_call`` puts tensors into a network and takes them out again. Two threads at once
+    would get, and leave behind, each other's weights, so callers of one network take turns.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        # A compiler cannot trace a lock, and what it makes swaps nothing.
+        if not torch.compiler.is_compiling():
+            self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        if not torch.compiler.is_compiling():
+            self._lock.release()
+
+    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
+        return Turns, ()
+
+
+def hollow(network: nn.Module, names: Sequence[str]) -> None:
+    """Empty the parameters ``names`` of a network that is only ever run with others in their
+    place; they keep their name, device, type and ties, and take no memory."""
+    parameters = dict(network.named_parameters())
+    for name in names:
+        parameters[name].data = parameters[name].data.new_empty(0)
+        parameters[name].requires_grad_(False)
 
 
 def check_network(network: nn.Module, num_tasks: int) -> None:

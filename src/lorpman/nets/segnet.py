@@ -16,8 +16,11 @@ class SegNet(nn.Module):
     """Images ``[n, 3, h, w]`` to features ``[n, width, h, w]``; ``h`` and ``w`` multiples of 32.
 
     Each of the five encoder levels ends with a max-pool of 2; the decoder level of the same
-    size puts the values back where the maxima were.
+    size puts the values back where the maxima were. All ten levels end with a ReLU (names in
+    ``stages``).
     """
+
+    stages = tuple(f"{half}.{level}" for half in ("encoder", "decoder") for level in range(5))
 
     def __init__(self, width: int = 64) -> None:
         super().__init__()
@@ -29,7 +32,7 @@ class SegNet(nn.Module):
         self.out_features = width
         self.encoder = nn.ModuleList(_level([i] + [c] * d) for i, c, d in levels)
         # A decoder level narrows in its first convolution; the finest one stays at ``width``.
-        narrowed = [(c, max(i, width), d) for i, c, d in levels]
+        narrowed = list(zip(channels, (width, *channels[:-1]), _DEPTHS, strict=True))
         self.decoder = nn.ModuleList(_level([c] + [i] * d) for c, i, d in reversed(narrowed))
         self.pool = nn.MaxPool2d(2, return_indices=True)
 

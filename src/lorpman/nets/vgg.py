@@ -10,15 +10,18 @@ from lorpman.nets.shared_bottom import Inputs, check_one_per_task
 
 # Output channels of the 13 convolutions, in units of width / 64; a pool follows where marked.
 _CHANNELS = (64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512)
-_POOL_AFTER = frozenset({1, 3, 6, 9})
+_POOL_AFTER = (1, 3, 6, 9)
 
 
 class TaskNormVGG16(nn.Module):
     """Per-task images ``[n_i, 3, 32, 32]`` to per-task features ``[n_i, 8 * width]``.
 
     The 13 convolutions (``convs``) are shared; task ``i`` is normalised by a set of batch norms
-    of its own (``norms.i``). Four max-pools, then a global average.
+    of its own (``norms.i``). Four max-pools, then a global average; their names are in
+    ``stages``, the channels they see in ``channels``.
     """
+
+    stages = ("pools.0", "pools.1", "pools.2", "pools.3", "average")
 
     def __init__(self, num_tasks: int, width: int = 64) -> None:
         super().__init__()
@@ -33,7 +36,9 @@ class TaskNormVGG16(nn.Module):
         self.norms = nn.ModuleList(
             nn.ModuleList(nn.BatchNorm2d(c) for c in channels) for _ in range(num_tasks)
         )
-        self.pool = nn.MaxPool2d(2)
+        self.channels = (*(channels[layer] for layer in _POOL_AFTER), channels[-1])
+        self.pools = nn.ModuleList(nn.MaxPool2d(2) for _ in _POOL_AFTER)
+        self.average = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
     def forward(self, x: Sequence[Tensor]) -> Sequence[Tensor]:
         """One batch per task, through the convolutions together and the norms apart."""
@@ -43,8 +48,9 @@ class TaskNormVGG16(nn.Module):
             parts = conv(h).split(sizes)
             normed = [norms[layer](p) for norms, p in zip(self._sets(), parts, strict=True)]
             h = torch.cat(normed).relu()
-            h = self.pool(h) if layer in _POOL_AFTER else h
-        return h.mean(dim=(2, 3)).split(sizes)
+            if layer in _POOL_AFTER:
+                h = self.pools[_POOL_AFTER.index(layer)](h)
+        return self.average(h).split(sizes)
 
     def _sets(self) -> list[nn.ModuleList]:
         return [norms for norms in self.norms if isinstance(norms, nn.ModuleList)]

@@ -1,6 +1,6 @@
 """What a problem is: data, network, tasks, and the preset with the paper's settings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -36,9 +36,10 @@ class Layer(Group):
     settings: dict[str, Any] = Field(default_factory=dict)
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
-    def of(self, method: str) -> dict[str, Any]:
-        """What this layer sets for ``method``."""
-        return {**self.settings, **self.methods.get(method, {})}
+    def of(self, method: str, held: Container[str] = ()) -> dict[str, Any]:
+        """What this layer sets for ``method``; settings for all methods do not touch ``held``."""
+        common = {key: value for key, value in self.settings.items() if key not in held}
+        return {**common, **self.methods.get(method, {})}
 
 
 class Preset(Layer):
@@ -46,7 +47,7 @@ class Preset(Layer):
 
     laptop: Layer | None = None
     """On top, for a 2-core machine; a stated reduction, never the paper's protocol."""
-    search: dict[str, list[float]] = Field(default_factory=dict)
+    search: dict[str, list[int | float]] = Field(default_factory=dict)
     """The ranges over which the paper chose settings on validation data."""
     published: dict[str, Published] = Field(default_factory=dict)
     """Results by method, as printed in the paper."""

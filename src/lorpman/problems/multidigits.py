@@ -19,10 +19,10 @@ def network() -> SharedBottom:
         nn.Conv2d(8, 16, 3),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(16 * 3 * 3, 16),
+        nn.Linear(16 * 3 * 3, 10),
         nn.ReLU(),
     )
-    return SharedBottom(bottom, [nn.Linear(16, 10), nn.Linear(16, 10)])
+    return SharedBottom(bottom, [nn.Linear(10, 10), nn.Linear(10, 10)])
 
 
 PROBLEM = Problem(

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from lorpman.data.base import Arrays, Splits
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.convex import Convex
 from lorpman.manifold.low_rank import LowRank
 from lorpman.problems.base import Problem
 from lorpman.task import Task
@@ -59,7 +60,10 @@ class Point(nn.Module):
 
 
 def _start(model: Manifold) -> None:
-    """The paper's deltas, (-4.5, 0) and (4.5, 0)."""
+    """The paper's deltas, (-4.5, 0) and (4.5, 0), and members that start at the same points."""
+    if isinstance(model, Convex):
+        with torch.no_grad():
+            model.members()["first"].copy_(torch.tensor([0.0, 9.0]).view(2, 1, 1))
     if isinstance(model, LowRank):
         for delta in model.low_rank_deltas().values():
             with torch.no_grad():

@@ -1,0 +1,203 @@
+"""Pareto hypernetworks: a network that writes the weights of another one."""
+
+import math
+import os
+from abc import abstractmethod
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import ParameterManifold, hollow
+
+# Training with Adam holds weights, gradients and two moments.
+_COPIES = 4
+
+
+class HyperManifold(ParameterManifold):
+    """What both hypernetworks share: every parameter of the network is generated."""
+
+    def __init__(self, network: nn.Module, num_tasks: int, dropout: float) -> None:
+        super().__init__(network, num_tasks)
+        if not 0 <= dropout < 1:
+            raise UsageError(f"dropout must be at least 0 and below 1, got {dropout}")
+        self.dropout = dropout
+        self._shapes = {name: p.shape for name, p in self.network.named_parameters()}
+
+    @property
+    def generated(self) -> int:
+        """How many numbers the network has that is generated."""
+        return sum(shape.numel() for shape in self._shapes.values())
+
+    def _ready(self) -> None:
+        hollow(self.network, list(self._shapes))
+
+    @abstractmethod
+    def _vary(self, alphas: Tensor) -> dict[str, Tensor]: ...
+
+    def _call(self, varied: dict[str, Tensor], x: object) -> object:
+        # Here and not in theta: a solution is a network without dropped weights.
+        if self.dropout and self.training:
+            varied = {name: F.dropout(value, self.dropout) for name, value in varied.items()}
+        return super()._call(varied, x)
+
+
+class Hyper(HyperManifold):
+    """PHN: ``theta(alpha) = W MLP(alpha) + c``, one linear map per parameter tensor.
+
+    The MLP of the preference has three layers of ``hidden`` units, the last one without an
+    activation. With N parameters in the network this takes ``(hidden + 1) N`` numbers and a
+    few, about a hundred networks: where training that would not fit into the free memory, it is
+    refused before anything is allocated. ``memory`` gives another limit in bytes. ``dropout``
+    drops generated weights while training, as PHN-HVI does.
+
+    >>> model = Hyper(nn.Linear(6, 4), num_tasks=2)
+    >>> model.num_parameters() == 101 * (6 * 4 + 4) + 20_500
+    True
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        num_tasks: int,
+        hidden: int = 100,
+        dropout: float = 0.0,
+        memory: int | None = None,
+    ) -> None:
+        super().__init__(network, num_tasks, dropout)
+        _at_least_one("hidden", hidden)
+        like = next(self.network.parameters())
+        ray = hidden * (num_tasks + 1) + 2 * hidden * (hidden + 1)
+        check_memory((hidden + 1) * self.generated + ray, self.generated, like, memory)
+        self.ray = _mlp(num_tasks, hidden).to(like)
+        self._keys = {name: name.replace(".", "/") for name in self._shapes}
+        self.maps = nn.ModuleDict(
+            {
+                key: nn.Linear(
+                    hidden, self._shapes[name].numel(), device=like.device, dtype=like.dtype
+                )
+                for name, key in self._keys.items()
+            }
+        )
+        self._ready()
+
+    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+        features = self.ray(alphas)
+        return {
+            name: self.maps[key](features).view(-1, *self._shapes[name])
+            for name, key in self._keys.items()
+        }
+
+
+class ChunkedHyper(HyperManifold):
+    """Chunked PHN: the weights come in pieces, each written from an embedding of its own.
+
+    ``e(alpha) = sum_i alpha_i E_i`` (32 numbers) and the embedding of a chunk (64) go through an
+    MLP of three layers of ``hidden`` units; ``matrices`` maps to ``block`` values each, shared
+    by all chunks, give the chunk's values. Chunks are put together and cut to the network's
+    size; there are never more maps than one chunk of the whole network needs. The size hardly
+    depends on the network. With ``batch_statistics``, batch norms use the statistics of the
+    batch when predicting too, as the released code does; then a prediction depends on the rest
+    of its batch.
+
+    >>> model = ChunkedHyper(nn.Linear(6, 4), num_tasks=2, hidden=10, matrices=2, block=5)
+    >>> len(model.chunks), model.theta(torch.tensor([0.3, 0.7]))["weight"].shape
+    (3, torch.Size([4, 6]))
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        num_tasks: int,
+        hidden: int = 100,
+        matrices: int = 11,
+        block: int = 10_000,
+        dropout: float = 0.0,
+        batch_statistics: bool = False,
+        memory: int | None = None,
+    ) -> None:
+        super().__init__(network, num_tasks, dropout)
+        for name, value in (("hidden", hidden), ("matrices", matrices), ("block", block)):
+            _at_least_one(name, value)
+        matrices = min(matrices, math.ceil(self.generated / block))
+        like = next(self.network.parameters())
+        check_memory(matrices * block * hidden, self.generated, like, memory)
+        count = math.ceil(self.generated / (matrices * block))
+        self.preference = nn.Parameter(_small(like, num_tasks, 32))
+        self.chunks = nn.Parameter(_small(like, count, 64))
+        self.mlp = _mlp(96, hidden).to(like)
+        self.blocks = nn.Parameter(_small(like, matrices, block, hidden))
+        self._ready()
+        if batch_statistics:
+            _forget_statistics(self.network)
+
+    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+        b, c = len(alphas), len(self.chunks)
+        rays = (alphas @ self.preference)[:, None].expand(b, c, -1)
+        features = self.mlp(torch.cat([rays, self.chunks.expand(b, c, -1)], -1))
+        values = (features @ self.blocks.flatten(0, 1).T).flatten(1)[:, : self.generated]
+        parts = values.split([shape.numel() for shape in self._shapes.values()], 1)
+        return {
+            name: part.reshape(b, *shape)
+            for (name, shape), part in zip(self._shapes.items(), parts, strict=True)
+        }
+
+
+def _mlp(inputs: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(inputs, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, hidden),
+    )
+
+
+def _small(like: Tensor, *shape: int) -> Tensor:
+    return torch.randn(shape, device=like.device, dtype=like.dtype) * 0.1
+
+
+def _forget_statistics(network: nn.Module) -> None:
+    for module in network.modules():
+        if isinstance(module, nn.modules.batchnorm._NormBase):
+            module.track_running_stats = False
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+
+
+def check_memory(count: int, target: int, like: Tensor, limit: int | None = None) -> None:
+    """Refuse ``count`` parameters of the type of ``like`` that could not be trained here."""
+    free = free_memory(like.device) if limit is None else limit
+    size = count * like.element_size()
+    if free is not None and _COPIES * size > free:
+        raise UsageError(
+            f"a hypernetwork for {target:,} parameters has {count:,} of its own: "
+            f"{_bytes(size)}, and {_bytes(_COPIES * size)} to train with Adam, but "
+            f"{_bytes(free)} are free; use ChunkedHyper (chunked-phn), LowRank (lorpman), or "
+            "pass memory= to try all the same"
+        )
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that are free on ``device``; None where that is not known, or nothing is stored."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type != "cpu":
+        return None
+    try:
+        text = Path("/proc/meminfo").read_text()
+        lines = dict(line.split(":") for line in text.splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
+        return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else None
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} must be a whole number of at least 1, got {value!r}")

@@ -1,0 +1,1 @@
+"""Rules that are more than one scalar: they look at the gradients of the tasks."""

@@ -1,0 +1,108 @@
+"""The linear programme of EPO search (Mahapatra and Rajan, ICML 2020), as pure functions."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lorpman.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+# Below this non-uniformity the point counts as being on the ray of the preference.
+_ON_THE_RAY = 1e-4
+
+
+def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
+    """Weights ``[m]`` of the simplex that move ``losses [m]`` to the ray ``1 / preference``.
+
+    ``gram [m, m]`` holds the inner products of the losses' gradients. Away from the ray the
+    weights make the point fairer, with losses rising only where that is allowed (balance mode);
+    on it they lower all losses (descent mode). EPO and PHN train with ``m`` times these weights.
+    Where the programme has no solution, the preference itself is returned.
+
+    >>> epo_weights(torch.ones(2), torch.eye(2), torch.tensor([0.8, 0.2]))
+    tensor([1., 0.])
+    """
+    f, r = _numbers(losses), _numbers(preference)
+    if (f < 0).any():
+        raise UsageError(f"EPO needs losses that are not negative, got {f.tolist()}")
+    C = _numbers(gram)
+    # Only directions matter: a common scale keeps the solver's tolerances meaningful.
+    C = C / max(float(np.trace(C)), np.finfo(np.float64).tiny)
+    mu, a = non_uniformity(f, r)
+    c = C @ a
+    if mu > _ON_THE_RAY:
+        found = maximise(c, C, _balance_bounds(f, r, c))
+    else:
+        lowest = min(float(c.max()), 0.0)
+        found = maximise(C.sum(0), np.vstack([C, c]), np.append(np.zeros(len(f)), lowest))
+    solved = r / r.sum() if found is None else found
+    return torch.as_tensor(solved).to(losses)
+
+
+def non_uniformity(f: Floats, r: Floats) -> tuple[float, Floats]:
+    """How far ``r * f`` is from uniform, and the adjustments ``a [m]`` that lower it."""
+    weighted = r * f
+    share = (weighted / max(weighted.sum(), np.finfo(np.float64).tiny)).clip(1e-300)
+    logs = np.log(len(f) * share)
+    mu = float((share * logs).sum())
+    return mu, r * (logs - mu)
+
+
+def _balance_bounds(f: Floats, r: Floats, c: Floats) -> Floats:
+    """The least ``C alpha`` for each loss: which ones may rise, and how much."""
+    if not (c > 0).any():
+        return np.zeros(len(f))
+    bounds = np.where(c > 0, -math.inf, c)
+    weighted = r * f
+    # The worst-off losses must not rise.
+    bounds[weighted >= weighted.max() * (1 - 1e-12)] = 0.0
+    return bounds
+
+
+def maximise(objective: Floats, rows: Floats, bounds: Floats) -> Floats | None:
+    """The point of the simplex with the largest ``objective @ x`` where ``rows @ x >= bounds``.
+
+    None where there is none.
+    """
+    kept = np.isfinite(bounds)
+    rows, bounds = rows[kept], bounds[kept]
+    m = len(objective)
+    if m == 1:
+        return np.ones(1)
+    if m == 2:
+        return _on_an_interval(objective, rows, bounds)
+    from scipy.optimize import linprog
+
+    answer = linprog(
+        -objective, A_ub=-rows, b_ub=-bounds, A_eq=np.ones((1, m)), b_eq=[1.0], bounds=(0, 1)
+    )
+    if not answer.success:
+        return None
+    x = answer.x.clip(0)
+    return x / x.sum()
+
+
+def _on_an_interval(objective: Floats, rows: Floats, bounds: Floats) -> Floats | None:
+    """Two weights ``(t, 1 - t)``: every row bounds t from one side."""
+    low, high = 0.0, 1.0
+    for slope, room in zip(rows[:, 0] - rows[:, 1], bounds - rows[:, 1], strict=True):
+        if abs(slope) < 1e-15:
+            if room > 1e-12:
+                return None
+        elif slope > 0:
+            low = max(low, room / slope)
+        else:
+            high = min(high, room / slope)
+    if low > high + 1e-12:
+        return None
+    low = min(low, high)
+    t = high if objective[0] >= objective[1] else low
+    return np.array([t, 1 - t])
+
+
+def _numbers(tensor: Tensor) -> Floats:
+    return tensor.detach().cpu().double().numpy()
