@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types pictures choose clean
+.PHONY: demo test soak lint types pictures choose clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -10,6 +10,9 @@ demo: .venv/ready
 
 test: .venv/ready lint types
 	$(BIN)/pytest
+
+soak: .venv/ready
+	$(BIN)/pytest -m soak --timeout 1800
 
 lint: .venv/ready
 	$(BIN)/ruff check .

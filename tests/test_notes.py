@@ -14,7 +14,7 @@ def _epoch(number):
 
 def test_every_epoch_is_a_line_with_its_peak_memory(tmp_path):
     notes = Notes(
-        tmp_path / "metrics.jsonl", get_problem("multidigits"), LowRank(nn.Linear(2, 2), 2), 0
+        tmp_path / "metrics.jsonl", get_problem("multidigits"), LowRank(nn.Linear(2, 2), 2)
     )
     notes.add(_epoch(1))
     notes.add(_epoch(2))
@@ -26,7 +26,7 @@ def test_every_epoch_is_a_line_with_its_peak_memory(tmp_path):
 
 def test_what_a_manifold_traces_is_noted_from_the_start(tmp_path):
     model = Convex(nn.Sequential(nn.Linear(2, 2)), 2)
-    notes = Notes(tmp_path / "metrics.jsonl", get_problem("multidigits"), model, 0)
+    notes = Notes(tmp_path / "metrics.jsonl", get_problem("multidigits"), model)
     notes.add(_epoch(1))
     start, first = read_notes(tmp_path)
     assert start == {"number": 0, "similarity": model.similarity()}
@@ -35,11 +35,14 @@ def test_what_a_manifold_traces_is_noted_from_the_start(tmp_path):
 
 def test_resuming_drops_what_was_noted_but_not_saved(tmp_path):
     problem, model = get_problem("multidigits"), LowRank(nn.Linear(2, 2), 2)
-    notes = Notes(tmp_path / "metrics.jsonl", problem, model, 0)
+    notes = Notes(tmp_path / "metrics.jsonl", problem, model)
     for number in (1, 2, 3):
         notes.add(_epoch(number))
-    again = Notes(tmp_path / "metrics.jsonl", problem, model, 2)
-    assert [note["number"] for note in again.read()] == [1, 2]
+    again = Notes(tmp_path / "metrics.jsonl", problem, model)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"number": 4, "los')  # killed while writing a line
+    again.add(_epoch(3))
+    assert [note["number"] for note in read_notes(tmp_path)] == [1, 2, 3]
 
 
 def test_peak_memory_never_falls():

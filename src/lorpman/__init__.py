@@ -8,6 +8,7 @@ from importlib.metadata import version as _version
 
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
+from lorpman.export import Exported, export, export_network, recalibrate
 from lorpman.fit import Epoch, fit
 from lorpman.front import Choice, Front
 from lorpman.hypervolume import Hypervolume, hypervolume
@@ -34,6 +35,7 @@ from lorpman.rules.balance import Balanced
 from lorpman.rules.epo import Epo
 from lorpman.rules.hypervolume import HypervolumeAscent
 from lorpman.scores import accuracy
+from lorpman.select import Selection, select
 from lorpman.task import Task
 
 __version__ = _version("lorpman")
@@ -48,6 +50,7 @@ __all__ = [
     "Cosmos",
     "Epo",
     "Epoch",
+    "Exported",
     "Film",
     "Front",
     "Hyper",
@@ -60,6 +63,7 @@ __all__ = [
     "Orthogonality",
     "ParameterManifold",
     "Rule",
+    "Selection",
     "SharedBottom",
     "SmoothChebyshev",
     "Step",
@@ -71,8 +75,12 @@ __all__ = [
     "as_preference",
     "dirichlet",
     "evaluate",
+    "export",
+    "export_network",
     "fit",
     "grid",
     "hypervolume",
     "hypervolume_gradient",
+    "recalibrate",
+    "select",
 ]

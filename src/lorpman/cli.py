@@ -1,14 +1,18 @@
 """The command line. Bad input is one line on standard error and exit code 2."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.errors import TrainingDiverged, UsageError
+from lorpman.commands import export, select, tune
+from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
+from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
 Scale = Literal["paper", "laptop"]
+Preferences = Literal["own", "same"]
 
 app = typer.Typer(
     name="lorpman",
@@ -18,19 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
-RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
-DataDirectory = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
-]
-
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -96,9 +87,27 @@ def train(
         Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
     ] = "paper",
     resume: Annotated[bool, typer.Option("--resume", help="Continue where RUN stopped.")] = False,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(metavar="STEPS", help="Save also within epochs, every so many steps."),
+    ] = None,
+    devices: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Machines; start the command on each.")] = 1,
+    strategy: Annotated[str, typer.Option(help="auto or ddp")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="32-true, 64-true, bf16-true, bf16-mixed or 16-mixed")
+    ] = "32-true",
+    preferences: Annotated[
+        Preferences, typer.Option(help="Of several processes: each its own, or all the same.")
+    ] = "own",
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(help="csv or tensorboard, beside metrics.jsonl; repeatable."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
+    from lorpman.engine import Engine
     from lorpman.runs import Spec, data_root
     from lorpman.runs import train as train_run
     from lorpman.settings import parse_assignments
@@ -108,7 +117,16 @@ def train(
         overrides["epochs"] = epochs
     spec = Spec.make(problem, method, seed, overrides, scale)
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
-    result = train_run(spec, out, data_root(data), resume=resume, progress=not quiet)
+    result = train_run(
+        spec,
+        out,
+        data_root(data),
+        resume=resume,
+        progress=not quiet,
+        checkpoint_every=checkpoint_every,
+        engine=Engine(devices, nodes, strategy, precision, preferences == "own"),
+        loggers=logger or [],
+    )
     volume = result.front.hypervolume()
     parameters, one, m = (
         result.model.num_parameters(),
@@ -194,6 +212,10 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+for command in (select.select, export.export, tune.tune):
+    app.command()(command)
+
+
 def _volume(volume: Any) -> str:
     digits = ".4f" if volume >= 0.01 or volume == 0 else ".4g"
     error = "" if volume.stderr == 0 else f" ± {volume.stderr:.1g}"
@@ -202,6 +224,7 @@ def _volume(volume: Any) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    warnings.showwarning = _warn
     try:
         code = app(arguments, standalone_mode=False)
     except typer.Exit as error:
@@ -212,9 +235,24 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
+    except ProcessLost as error:
+        typer.echo(f"lorpman: {error}", err=True)
+        code = 1
+    except TrainingInterrupted as error:
+        typer.echo(f"lorpman: {error}", err=True)
+        code = error.code
     except KeyboardInterrupt:
         code = _interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Our own warnings are for the user; others are not."""
+    del where, more
+    from lorpman.checkpoint import CheckpointWarning
+
+    if isinstance(message, CheckpointWarning):
+        typer.echo(f"lorpman: {message}", err=True)
 
 
 def _interrupted() -> int:

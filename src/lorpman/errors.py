@@ -12,6 +12,19 @@ class TrainingDiverged(RuntimeError):
     """A loss became NaN or infinite; the message names task, step and preference."""
 
 
+class TrainingInterrupted(RuntimeError):
+    """A signal ended training between two steps, after a checkpoint."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.code = 128 + signal
+        """The exit code that a shell expects."""
+
+
+class ProcessLost(RuntimeError):
+    """Another process of the same run died; the message says how to go on."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in ``known``, with the nearest one suggested.
 

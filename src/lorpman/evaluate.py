@@ -41,7 +41,7 @@ def evaluate(
         rows = [
             row
             for part in chosen.split(max(1, _NETWORKS_IN_MEMORY // max(size, 1)))
-            for row in _scores([model.solution(alpha) for alpha in part], tasks, loader)
+            for row in scores_of([model.solution(alpha) for alpha in part], tasks, loader)
         ]
     finally:
         model.train(was_training)
@@ -56,7 +56,7 @@ def evaluate(
     )
 
 
-def _scores(
+def scores_of(
     networks: list[nn.Module], tasks: Sequence[Task], loader: Iterable[Any]
 ) -> list[tuple[Tensor, Tensor]]:
     """Scores and mean losses, each ``[m]``, of plain networks over one pass of the data."""

@@ -23,12 +23,28 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         fix = "choose a file in a folder that exists and can be written to"
         raise UsageError(f"cannot write '{path}': {error.strerror or error}; {fix}") from None
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def temporaries(path: Path) -> list[Path]:
+    """What writers of ``path`` left behind when they were killed."""
+    return list(path.parent.glob(f".{path.stem}.*{path.suffix}"))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the system lets a folder be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """What a person sees while training runs: a bar on a terminal, a line per epoch elsewhere."""
 
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
@@ -25,20 +26,25 @@ class _Silent:
 
 @contextmanager
 def progress_bar(
-    enabled: bool, epochs: int, done: int, steps_per_epoch: int | None
+    enabled: bool, epochs: int, done: int, steps: int, steps_per_epoch: int | None
 ) -> Iterator[Progress]:
-    """A live bar, plain lines when the output is no terminal, or nothing when disabled."""
+    """A live bar, plain lines when the output is no terminal, or nothing when disabled.
+
+    It starts behind ``done`` epochs and ``steps`` steps of the next one.
+    """
     if not enabled:
         yield _Silent()
         return
+    # rich draws a random number when it is imported; looking on must not change a run.
+    drawn = random.getstate()
+    from rich import progress
     from rich.console import Console
 
+    random.setstate(drawn)
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(console.print, epochs)
         return
-    from rich import progress
-
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
@@ -48,7 +54,7 @@ def progress_bar(
     )
     total = None if steps_per_epoch is None else steps_per_epoch * epochs
     with progress.Progress(*columns, console=console) as bar:
-        completed = 0 if steps_per_epoch is None else steps_per_epoch * done
+        completed = 0 if steps_per_epoch is None else steps_per_epoch * done + steps
         task = bar.add_task(
             f"epoch {done + 1}/{epochs}", total=total, completed=completed, status=""
         )

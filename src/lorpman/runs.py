@@ -2,33 +2,33 @@
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
 from lorpman import checkpoint as checkpoints
-from lorpman.data.base import Batch, Splits, batches
+from lorpman.data.base import Splits, batches
+from lorpman.engine import Engine, is_first_process, leave, together
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
 from lorpman.files import read_json, write_json
-from lorpman.fit import fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.methods import Method, get_method
-from lorpman.notes import Notes
-from lorpman.preference import Sampler, grid
+from lorpman.notes import Notes, make_loggers
+from lorpman.preference import Sampler
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
+from lorpman.recipe import EVALUATION_BATCH, fit_spec
 from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
+from lorpman.training import load_weights
 
 _FORMAT = 1
-_EVALUATION_BATCH = 1000
 SPLITS = ("train", "validation", "test")
 Scale = Literal["paper", "laptop"]
 
@@ -130,40 +130,47 @@ def data_root(data: Path | None) -> Path:
 
 
 def train(
-    spec: Spec, out: Path, root: Path, *, resume: bool = False, progress: bool = True
+    spec: Spec,
+    out: Path,
+    root: Path,
+    *,
+    resume: bool = False,
+    progress: bool = True,
+    checkpoint_every: int | None = None,
+    engine: Engine | None = None,
+    loggers: Sequence[str] = (),
 ) -> Result:
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it."""
-    _check_free(out, spec, resume)
+    engine = engine or Engine()
+    engine.check_batch(spec.training.batch_size)
+    watchers = make_loggers(loggers, out)
+    first = is_first_process()
+    if first:
+        _check_free(out, spec, engine, resume)
     splits, tasks = spec.load(root), spec.tasks()
     model = spec.build()
-    _claim(out, spec, model)
-    order = torch.Generator().manual_seed(spec.seed)
-    saved = out / "checkpoint.safetensors"
-    done = checkpoints.load(saved)["epochs_done"] if resume and saved.exists() else 0
-    notes = Notes(out / "metrics.jsonl", spec.problem, model, done)
-    training = spec.training
-    fit(
-        model,
-        tasks,
-        batches(splits.train, training.batch_size, shuffle=True, generator=order),
-        epochs=training.epochs,
-        objective=spec.method.rule(spec.own),
-        window=training.window,
-        concentration=training.concentration,
-        sampler=spec.sampler(),
-        freeze_epoch=training.freeze_epoch,
-        freeze_heads=training.freeze_heads,
-        optimizer=training.make_optimizer(),
-        scheduler=training.make_scheduler(),
-        validation=_watched(splits, training.watch_samples),
-        validation_alphas=_watched_preferences(model, training.watch_preferences),
-        seed=spec.seed,
-        progress=progress,
-        checkpoint=saved,
-        resume=resume,
-        on_epoch=notes.add,
-    )
-    front = evaluate(model, tasks, batches(splits.test, _EVALUATION_BATCH), label=spec.method.name)
+    if first:
+        _claim(out, spec, model, engine)
+    fabric = engine.start(watchers)
+    with together(fabric):
+        notes = None
+        if fabric.is_global_zero:
+            notes = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
+        fit_spec(
+            spec,
+            model,
+            splits,
+            fabric=fabric,
+            own_preferences=engine.own_preferences,
+            progress=progress,
+            checkpoint=out / "checkpoint.safetensors",
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            on_epoch=None if notes is None else notes.add,
+        )
+        leave(fabric)
+    assert notes is not None
+    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=spec.method.name)
     front.save(out / "front.json")
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
@@ -179,7 +186,7 @@ def evaluate_run(run: Path, split: str, root: Path) -> Front:
         raise unknown("split", split, SPLITS)
     spec, model = open_run(run)
     data = getattr(spec.load(root), split)
-    loader = batches(data, _EVALUATION_BATCH)
+    loader = batches(data, EVALUATION_BATCH)
     front = evaluate(model, spec.tasks(), loader, label=spec.method.name)
     name = "front" if split == "test" else f"front-{split}"
     front.save(run / f"{name}.json")
@@ -214,7 +221,7 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings)
 
 
-def _check_free(out: Path, spec: Spec, resume: bool) -> None:
+def _check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
     """Refuse a directory that holds something else than this run, without touching it."""
     existing = out / "run.json"
     if not existing.exists():
@@ -228,42 +235,28 @@ def _check_free(out: Path, spec: Spec, resume: bool) -> None:
         raise UsageError(
             f"{out} holds a run with other settings; resume it with the settings in {existing}"
         )
+    elif (before := read_json(existing, "run").get("engine", engine.described())) != (
+        engine.described()
+    ):
+        raise UsageError(f"{out} was trained with other devices or precision: {before}")
 
 
-def _claim(out: Path, spec: Spec, model: Manifold) -> None:
+def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     """Make ``out`` this run's directory; not before its data is there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
     if not (out / "run.json").exists():
-        write_json(out / "run.json", {"format": _FORMAT, **spec.identity(), **_provenance(model)})
+        facts = {"format": _FORMAT, **spec.identity(), **_provenance(model, engine)}
+        write_json(out / "run.json", facts)
 
 
-def _provenance(model: Manifold) -> dict[str, Any]:
+def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:
     packages = ("lorpman", "torch", "lightning-fabric", "moocore", "numpy")
     return {
         "parameters": model.num_parameters(),
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "engine": engine.described(),
         "threads": torch.get_num_threads(),
     }
-
-
-def _watched(splits: Splits, samples: int) -> list[Batch] | None:
-    """The first validation samples as ready batches, for a quick look after every epoch."""
-    if samples == 0:
-        return None
-    held = []
-    for batch in batches(splits.validation, min(samples, _EVALUATION_BATCH)):
-        held.append(batch)
-        samples -= len(batch[1][0])
-        if samples <= 0:
-            break
-    return held
-
-
-def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:
-    """Fewer preferences for that quick look, where the manifold has more."""
-    if count is None or len(model.preferences()) <= count:
-        return None
-    return grid(model.num_tasks, count)

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
-from lorpman.fit import MakeOptimizer, MakeScheduler
+from lorpman.training import MakeOptimizer, MakeScheduler
 
 
 class Group(BaseModel):

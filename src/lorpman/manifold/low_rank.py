@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import ParameterManifold, owners, shared_names
+from lorpman.manifold.compress import centre, check_copies, factors
 
 _NORMS = (
     nn.modules.batchnorm._NormBase,
@@ -113,6 +114,7 @@ class LowRank(ParameterManifold):
         if not math.isfinite(scale):
             raise UsageError(f"scale must be finite, got {scale}")
         self.scale = float(scale)
+        self.energy_kept: dict[str, float] = {}
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
@@ -129,6 +131,53 @@ class LowRank(ParameterManifold):
                 f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
                 "among its shared parameters"
             )
+
+    @classmethod
+    def from_models(
+        cls,
+        models: Sequence[nn.Module],
+        rank: int = 8,
+        scale: float = 1.0,
+        shared: str | Sequence[str] | None = None,
+    ) -> Self:
+        """Compress m fine-tuned copies of one network, network i for task i, into a front.
+
+        ``theta_0`` is their mean and ``B_i A_i`` the truncated SVD of what network i differs
+        from it, so that the corner e_i is (nearly) network i. Norm layers keep their whole
+        difference; other vectors are averaged, since deltas do not cover them; head i of a
+        SharedBottom comes from network i; BatchNorm statistics are averaged (see recalibrate).
+        ``energy_kept`` of the result holds, for every shared parameter in which the networks
+        differ, the part of the squared differences that survived.
+        """
+        check_copies(models)
+        if scale == 0:
+            raise UsageError("from_models needs a scale other than 0")
+        model = cls(models[0], len(models), rank, scale, shared)
+        centre(models, model.network)
+        mean = dict(model.network.named_parameters())
+        given = [dict(network.named_parameters()) for network in models]
+        for name in sorted(model._shared):
+            differences = torch.stack([g[name].detach() - mean[name].detach() for g in given])
+            if differences.any():
+                model.energy_kept[name] = model._take(name, differences)
+        return model
+
+    @torch.no_grad()
+    def _take(self, name: str, differences: Tensor) -> float:
+        """Set the deltas of one parameter to ``differences [m, *shape]``; the energy kept."""
+        delta = self._deltas().get(name)
+        if delta is None:
+            return 0.0
+        if isinstance(delta, FullDelta):
+            delta.delta.copy_(differences / self.scale)
+            return 1.0
+        kept = whole = 0.0
+        for i, difference in enumerate(differences):
+            B, A, part, all_of_it = factors(difference, len(delta.B), delta.rank)
+            delta.B[:, i] = B / self.scale
+            delta.A[i] = A
+            kept, whole = kept + part, whole + all_of_it
+        return kept / whole
 
     def low_rank_deltas(self) -> dict[str, LowRankDelta]:
         """The low-rank deltas by parameter name."""

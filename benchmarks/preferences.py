@@ -1,0 +1,55 @@
+"""Two processes: the same preferences on both, or its own on each?
+
+    python benchmarks/preferences.py --out results/scale/preferences
+
+trains multidigits with two processes, either way, at two window sizes and several seeds, and
+writes the test hypervolumes as Markdown.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def hypervolume(kind: str, window: int, seed: int, epochs: int) -> float:
+    """Of one run in a directory that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        options = ["--epochs", str(epochs), "--seed", str(seed), "--set", f"window={window}"]
+        options += ["--devices", "2", "--strategy", "ddp", "--preferences", kind, "--quiet"]
+        options += ["--set", "watch_samples=0", "--out", str(run)]
+        command = [sys.executable, "-m", "lorpman", "train", "multidigits", *options]
+        subprocess.run(command, check=True, capture_output=True)
+        return float(json.loads((run / "front.json").read_text())["hypervolume"]["value"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=8)
+    options = parser.parse_args()
+    lines = [
+        f"Test hypervolume of multidigits after {options.epochs} epochs with two processes, mean "
+        f"and deviation over {options.seeds} seeds.",
+        "",
+        "| window of each process | same preferences | own preferences |",
+        "|---|---|---|",
+    ]
+    for window in (1, 4):
+        cells = []
+        for kind in ("same", "own"):
+            found = [hypervolume(kind, window, s, options.epochs) for s in range(options.seeds)]
+            cells.append(f"{statistics.mean(found):.4f} ± {statistics.stdev(found):.4f}")
+            print(window, kind, found, flush=True)
+        lines.append(f"| {window} | {' | '.join(cells)} |")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Where a run computes: devices, processes and precision, through Fabric."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lorpman.errors import ProcessLost, UsageError, unknown
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+STRATEGIES = ("auto", "ddp")
+_REFUSED = {
+    "fsdp": "it cuts weights into pieces, but theta(alpha) is computed from whole ones",
+    "deepspeed": "it replaces the optimiser, but freezing must take theta_0 out of it",
+}
+PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
+_LOST = (
+    "connection closed",
+    "connection reset",
+    "gloo",
+    "nccl",
+    "broken pipe",
+    "recv",
+    "timed out",
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How many processes train a run, where, and with which numbers."""
+
+    devices: int = 1
+    """Processes on this machine; under torchrun, whatever it has started."""
+    nodes: int = 1
+    strategy: str = "auto"
+    precision: str = "32-true"
+    own_preferences: bool = True
+    """Every process draws preferences of its own, rather than all of them the same."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("devices", self.devices), ("nodes", self.nodes)):
+            if value < 1:
+                raise UsageError(f"{name} must be at least 1, got {value}")
+        if self.strategy.partition("_")[0] in _REFUSED:
+            reason = _REFUSED[self.strategy.partition("_")[0]]
+            raise UsageError(f"strategy {self.strategy} cannot be used: {reason}; use ddp")
+        if self.strategy not in STRATEGIES:
+            raise unknown("strategy", self.strategy, STRATEGIES)
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
+
+    def described(self) -> dict[str, Any]:
+        """What a resumed run must share with the one before."""
+        values = asdict(self)
+        values["devices"], values["nodes"] = self._size()
+        del values["strategy"]
+        return values
+
+    def check_batch(self, batch_size: int) -> None:
+        """Refuse a global batch that cannot be shared out evenly."""
+        devices, nodes = self._size()
+        if batch_size % (devices * nodes):
+            raise UsageError(
+                f"batch_size is {batch_size}, which {devices * nodes} processes cannot share "
+                f"evenly; set it to a multiple of {devices * nodes}"
+            )
+
+    def start(self, loggers: list[Any]) -> "Fabric":
+        """Start the other processes, if there are any, and join them."""
+        from lightning_fabric import Fabric
+
+        devices, nodes = self._size()
+        strategy = "ddp" if devices * nodes > 1 else self.strategy
+        try:
+            fabric = Fabric(
+                devices=devices,
+                num_nodes=nodes,
+                strategy=strategy,
+                precision=self.precision,  # type: ignore[arg-type]
+                loggers=loggers,
+            )
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(
+                f"this machine cannot run so: {' '.join(str(error).split())}"
+            ) from None
+        _announce_deaths()
+        if devices * nodes > 1:
+            fabric.launch()
+        return fabric
+
+    def _size(self) -> tuple[int, int]:
+        if "TORCHELASTIC_RUN_ID" not in os.environ:
+            return self.devices, self.nodes
+        local = int(os.environ["LOCAL_WORLD_SIZE"])
+        return local, int(os.environ["WORLD_SIZE"]) // local
+
+
+def is_first_process() -> bool:
+    """Whether this process is the one that writes; known before any other is started."""
+    return all(int(os.environ.get(name, "0")) == 0 for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
+
+
+@contextmanager
+def together(fabric: "Fabric") -> Iterator[None]:
+    """Run a block on all processes, and say in one line when another one was lost in it."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = str(error).lower()
+        if fabric.world_size == 1 or not any(sign in text for sign in _LOST):
+            raise
+        raise ProcessLost(
+            _lost(f"process {fabric.global_rank} lost touch with another one")
+        ) from None
+
+
+def leave(fabric: "Fabric") -> None:
+    """Part from the other processes; all but the first have nothing left to do."""
+    if fabric.world_size > 1:
+        fabric.barrier()
+        torch.distributed.destroy_process_group()
+        if not fabric.is_global_zero:
+            raise SystemExit(0)
+
+
+def _lost(what: str) -> str:
+    return f"{what}; this run is ended, continue it with --resume"
+
+
+class _Death(logging.Handler):
+    """Fabric ends all processes when one has died, and says so where nobody listens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "terminated with code" in record.getMessage():
+            sys.stderr.write(f"lorpman: {_lost('a process of this run has died')}\n")
+            sys.stderr.flush()
+
+
+def _announce_deaths() -> None:
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    logger = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
+    if not any(isinstance(handler, _Death) for handler in logger.handlers):
+        logger.addHandler(_Death())
+        logger.setLevel(logging.INFO)
+        logger.propagate = False

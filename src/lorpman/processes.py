@@ -1,0 +1,39 @@
+"""Several processes that train one model: what they must agree on."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
+    """The mean (or max) over all processes, on the CPU."""
+    if fabric.world_size == 1:
+        return value
+    reduced: Tensor = fabric.strategy.all_reduce(value.to(fabric.device), reduce_op=how)
+    return reduced.cpu()
+
+
+def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
+    """What each process has, in order of rank."""
+    if fabric.world_size == 1:
+        return [value]
+    gathered: list[Any] = [None] * fabric.world_size
+    torch.distributed.all_gather_object(gathered, value)
+    return gathered
+
+
+def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> None:
+    """Replace every gradient by its mean over all processes, in one message."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    if not gradients:
+        return
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    mean: Tensor = fabric.strategy.all_reduce(flat, reduce_op="mean")
+    parts = mean.split([gradient.numel() for gradient in gradients])
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient.copy_(part.view_as(gradient))

@@ -1,0 +1,258 @@
+"""What changes while training, as one state that a checkpoint can hold."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from lorpman import checkpoint as checkpoints
+from lorpman.data.passes import Pass, capture, restore
+from lorpman.errors import TrainingInterrupted, UsageError
+from lorpman.interrupt import Stop
+from lorpman.manifold.base import Manifold
+from lorpman.objective import Linear
+from lorpman.processes import agree, average_gradients, from_every_process
+from lorpman.rule import Rule, Step
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+MakeScheduler = Callable[[Optimizer], LRScheduler]
+
+
+class Training:
+    """Weights, optimiser, schedule, random numbers, and how far it has come."""
+
+    def __init__(
+        self,
+        model: Manifold,
+        objective: Rule | None,
+        optimizer: Optimizer | MakeOptimizer | None,
+        scheduler: LRScheduler | MakeScheduler | None,
+        seed: int | None,
+        fabric: "Fabric | None",
+        own_preferences: bool = False,
+    ) -> None:
+        self.model = model
+        self.rule = Linear() if objective is None else objective
+        self.fabric = _default_fabric() if fabric is None else fabric
+        self.plain_optimizer = _make_optimizer(optimizer, model, self.rule)
+        self.scheduler = _make_scheduler(scheduler, self.plain_optimizer)
+        self.generator = torch.Generator()
+        seed = int(torch.randint(2**62, ())) if seed is None else seed
+        rank = self.fabric.global_rank if own_preferences else 0
+        # Far apart: the seeds of two runs should not give two processes one sequence.
+        self.generator.manual_seed((seed + rank * 0x9E3779B97F4A7C15) % 2**63)
+        self.frozen = False
+        self.epoch = 0
+        """Epochs that are done."""
+        self.steps = 0
+        """Steps that are done of the next one."""
+        self.losses = torch.zeros(model.num_tasks)
+        """Sums over those steps."""
+        self.seconds = 0.0
+        self.data: Pass | None = None
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.rule.to(self.fabric.device)
+        self.wrapped, self.optimizer = self.fabric.setup(self.model, self.plain_optimizer)
+
+    def begin(self, loader: Iterable[Any]) -> Pass:
+        """The batches of this epoch that are still to come."""
+        if self.data is None:
+            self.data = Pass(loader, self.fabric.to_device)
+        self.wrapped.train()
+        return self.data
+
+    def step(self, losses_at: Callable[[Tensor, Any], Tensor], step: dict[str, Any]) -> Tensor:
+        """Gradients by the rule, then one step of the optimiser; the losses ``[b, m]``."""
+        kept: list[Tensor] = []
+        calls: list[int] = []
+
+        def backward(loss: Tensor) -> None:
+            calls.append(1)
+            self.fabric.backward(loss)
+
+        def closure() -> Tensor:
+            self.optimizer.zero_grad()
+            calls.clear()
+            losses = losses_at(step["alphas"], step["batch"])
+            alphas = step["alphas"].to(losses)
+            given = {**step, "alphas": alphas, "losses": losses, "losses_at": losses_at}
+            self.rule.backward(Step(model=self.model, backward=backward, **given))
+            self._average(synced=bool(calls))
+            kept[:] = [losses.detach()]
+            return losses.detach().sum()
+
+        if isinstance(self.plain_optimizer, torch.optim.LBFGS):
+            self.optimizer.step(closure)
+        else:
+            closure()
+            self.optimizer.step()
+        return kept[0]
+
+    def _average(self, synced: bool) -> None:
+        """One gradient on all processes.
+
+        The distributed wrapper has averaged what came through ``backward``; gradients that a
+        rule set by itself, and those of the rule's own parameters, are not known to it.
+        """
+        if self.fabric.world_size > 1:
+            mine = [] if synced else list(self.model.parameters())
+            average_gradients(self.fabric, [*mine, *self.rule.parameters()])
+
+    def finish_epoch(self) -> list[float]:
+        """Move the schedule; the mean loss of every task over the epoch."""
+        if self.steps == 0:
+            raise UsageError("the loader is empty: nothing to train on")
+        mean = agree(self.fabric, self.losses / self.steps).tolist()
+        if isinstance(self.scheduler, ReduceLROnPlateau):
+            self.scheduler.step(sum(mean))
+        elif self.scheduler is not None:
+            self.scheduler.step()
+        self.epoch, self.steps, self.data = self.epoch + 1, 0, None
+        self.losses, self.seconds = torch.zeros(self.model.num_tasks), 0.0
+        return mean
+
+    def freeze(self, heads: bool) -> None:
+        """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper."""
+        self.model.freeze(heads)
+        for group in self.plain_optimizer.param_groups:
+            for parameter in group["params"]:
+                if not parameter.requires_grad:
+                    self.plain_optimizer.state.pop(parameter, None)
+            group["params"] = [p for p in group["params"] if p.requires_grad]
+        self.frozen = True
+        self._set_up()
+
+    def learning_rate(self) -> float:
+        return float(self.plain_optimizer.param_groups[0]["lr"])
+
+    def state(self, loader: Iterable[Any]) -> dict[str, Any]:
+        """Everything that the next step depends on."""
+        mine = {
+            "preferences": self.generator.get_state(),
+            "random": capture(loader),
+            "data": None if self.data is None else self.data.state(),
+        }
+        return {
+            "epochs_done": self.epoch,
+            "steps_done": self.steps,
+            "losses": self.losses,
+            "seconds": self.seconds,
+            "frozen": self.frozen,
+            "model": dict(self.model.state_dict()),
+            "rule": dict(self.rule.state_dict()),
+            "optimizer": self.plain_optimizer.state_dict(),
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+            "processes": from_every_process(self.fabric, mine),
+        }
+
+    def load(self, path: Path, freeze_heads: bool, loader: Iterable[Any]) -> None:
+        """Go to where :meth:`state` was taken."""
+        state = checkpoints.load_latest(path)
+        if "processes" not in state:
+            raise UsageError(f"checkpoint {path} is of another version and cannot be resumed")
+        if len(state["processes"]) != self.fabric.world_size:
+            raise UsageError(
+                f"checkpoint {path} is of {len(state['processes'])} processes, found "
+                f"{self.fabric.world_size}; resume with as many devices as before"
+            )
+        if state["frozen"]:
+            self.freeze(freeze_heads)
+        load_weights(self.model, state["model"], path)
+        self.rule.load_state_dict(state["rule"])
+        self.plain_optimizer.load_state_dict(state["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        self.epoch, self.steps = int(state["epochs_done"]), int(state["steps_done"])
+        self.losses, self.seconds = state["losses"], float(state["seconds"])
+        mine = state["processes"][self.fabric.global_rank]
+        self.generator.set_state(mine["preferences"])
+        if mine["data"] is not None:
+            self.begin(loader).replay(mine["data"])
+        restore(mine["random"], loader)
+
+
+@dataclass(frozen=True)
+class Saver:
+    """Writes checkpoints when they are due, and when a signal has asked to stop."""
+
+    path: Path | None
+    every: int | None
+    """Steps between checkpoints; those at the ends of epochs come on top."""
+    stop: Stop
+
+    def after_step(self, run: Training, loader: Iterable[Any]) -> None:
+        due = self.every is not None and run.steps % self.every == 0
+        self._save(run, loader, due)
+
+    def after_epoch(self, run: Training, loader: Iterable[Any]) -> None:
+        self._save(run, loader, True)
+
+    def _save(self, run: Training, loader: Iterable[Any], due: bool) -> None:
+        if self.path is None:
+            return
+        # Signals reach processes at different times: all of them must stop at one step.
+        signal = int(agree(run.fabric, torch.tensor(self.stop.signal), "max"))
+        if not due and not signal:
+            return
+        state = run.state(loader)
+        if run.fabric.is_global_zero:
+            checkpoints.save(state, self.path)
+        if signal:
+            where = f"after epoch {run.epoch}" + (f", step {run.steps}" if run.steps else "")
+            raise TrainingInterrupted(
+                f"stopped by signal {signal} {where}; saved in {self.path}, resume to continue",
+                signal,
+            )
+
+
+def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> None:
+    """Load a checkpoint's weights, or say in one line why they do not fit."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
+        raise UsageError(f"checkpoint {path} is of another network: {reason}") from error
+
+
+def _default_fabric() -> "Fabric":
+    from lightning_fabric import Fabric
+
+    return Fabric(devices=1)
+
+
+def _make_optimizer(
+    optimizer: Optimizer | MakeOptimizer | None, model: Manifold, rule: Rule
+) -> Optimizer:
+    trained = [p for p in (*model.parameters(), *rule.parameters()) if p.requires_grad]
+    if optimizer is None:
+        return torch.optim.Adam(trained, lr=1e-3)
+    if not isinstance(optimizer, Optimizer):
+        return optimizer(trained)
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if not any(id(p) in held for p in model.parameters()):
+        raise UsageError(
+            "the optimizer holds none of the model's parameters; the manifold works on a copy of "
+            "your network, so make the optimizer from model.parameters()"
+        )
+    extra = [p for p in rule.parameters() if p.requires_grad and id(p) not in held]
+    if extra:
+        optimizer.add_param_group({"params": extra})
+    return optimizer
+
+
+def _make_scheduler(
+    scheduler: LRScheduler | MakeScheduler | None, optimizer: Optimizer
+) -> LRScheduler | None:
+    if scheduler is None or isinstance(scheduler, LRScheduler):
+        return scheduler
+    return scheduler(optimizer)

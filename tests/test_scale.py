@@ -1,0 +1,222 @@
+"""Several processes on one machine, over gloo."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+import lorpman as lp
+from lorpman import checkpoint
+from lorpman.data.base import Arrays
+from lorpman.data.shards import shared_batches
+from lorpman.engine import Engine
+
+SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512", "lambda_p=0")
+OPTIONS = ["--epochs", "3", *(part for setting in SETTINGS for part in ("--set", setting))]
+TWO = ["--devices", "2", "--strategy", "ddp"]
+
+
+def _command(out, *more):
+    options = ["train", "multidigits", "--out", str(out), *OPTIONS, *more]
+    return [sys.executable, "-m", "lorpman", *options]
+
+
+def _notes(out):
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+def _assert_same_curve(left, right, tolerance=1e-4):
+    for ours, theirs in zip(_notes(left), _notes(right), strict=True):
+        assert ours["frozen"] == theirs["frozen"]
+        for task, loss in ours["losses"].items():
+            assert loss == pytest.approx(theirs["losses"][task], rel=tolerance)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    out = tmp_path_factory.mktemp("alone") / "run"
+    subprocess.run(_command(out, "--quiet"), check=True, capture_output=True)
+    return out
+
+
+def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
+    out = tmp_path / "run"
+    done = subprocess.run(
+        _command(out, "--quiet", *TWO, "--preferences", "same"), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("test hypervolume") == 1  # only the first process speaks and writes
+    assert [note["frozen"] for note in _notes(out)] == [False, True, True]
+    _assert_same_curve(out, alone)
+    described = json.loads((out / "run.json").read_text())
+    assert described["engine"]["devices"] == 2
+    refused = subprocess.run(_command(out, "--resume"), capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "was trained with other devices or precision" in refused.stderr
+
+
+@pytest.mark.soak
+def test_the_same_under_torchrun(tmp_path, alone):
+    out = tmp_path / "run"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command = _command(out, "--quiet", "--preferences", "same")[1:]
+    done = subprocess.run(
+        [*launcher, "--master-port", "29617", *command], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    _assert_same_curve(out, alone)
+
+
+def _children(pid):
+    """Processes whose parent is ``pid``, from /proc."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may be gone by now
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="finds processes in /proc")
+def test_one_process_dying_ends_the_run_with_a_message(tmp_path):
+    out = tmp_path / "run"
+    command = _command(out, *TWO)
+    command[command.index("--epochs") + 1] = "200"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(2):  # when the second epoch ends, the first one is saved
+            assert process.stderr.readline().startswith("epoch ")
+        (child,) = _children(process.pid)
+        began = time.monotonic()
+        os.kill(child, signal.SIGKILL)
+        rest = process.stderr.read()
+    assert process.returncode != 0
+    assert time.monotonic() - began < 60
+    said = [line for line in rest.splitlines() if line.startswith("lorpman: ")]
+    assert said
+    assert said[-1].endswith("this run is ended, continue it with --resume")
+    assert "Traceback" not in rest
+    checkpoint.load(out / "checkpoint.safetensors")
+
+
+@pytest.mark.soak
+def test_two_processes_resume_bit_by_bit(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    subprocess.run(_command(whole, "--quiet", *TWO), check=True, capture_output=True)
+    command = _command(cut, *TWO)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline().startswith("epoch 1/3")
+        process.send_signal(signal.SIGTERM)
+        assert "stopped by signal 15" in process.stderr.read()
+    assert process.returncode == 143
+    subprocess.run([*command, "--resume", "--quiet"], check=True, capture_output=True)
+    for name in ("checkpoint.safetensors", "front.json"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
+
+
+SCRIPT = """
+import sys
+import torch
+from lightning_fabric import Fabric
+import lorpman as lp
+from lorpman.data.base import Arrays
+from lorpman.data.shards import shared_batches
+
+class ByHand(lp.Rule):
+    '''Sets gradients without a backward pass that the wrapper could see.'''
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+    def backward(self, step):
+        loss = (step.alphas * step.losses * self.weight).sum()
+        parameters = [p for p in (*step.model.parameters(), *self.parameters()) if p.requires_grad]
+        for p, g in zip(parameters, torch.autograd.grad(loss, parameters)):
+            p.grad = g
+
+torch.manual_seed(0)
+devices = int(sys.argv[1])
+fabric = Fabric(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto")
+fabric.launch()
+x = torch.randn(64, 4)
+data = Arrays(x, [x[:, :1] * 2, -x[:, :1]])
+net = lp.SharedBottom(torch.nn.Linear(4, 3), [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)])
+model, rule = lp.LowRank(net, 2, rank=1), ByHand()
+loss = torch.nn.functional.mse_loss
+tasks = [lp.Task(n, loss, loss, False, 10.0) for n in ("a", "b")]
+order = torch.Generator().manual_seed(1)
+loader = shared_batches(data, 16, order, fabric.global_rank, fabric.world_size)
+options = dict(objective=rule, seed=0, fabric=fabric, progress=False, freeze_epoch=1)
+lp.fit(model, tasks, loader, epochs=3, **options)
+values = torch.cat([p.detach().flatten() for p in (*model.parameters(), *rule.parameters())])
+torch.save(values, f"{sys.argv[2]}/{sys.argv[1]}-{fabric.global_rank}.pt")
+"""
+
+
+def test_gradients_that_a_rule_sets_by_hand_are_averaged(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    for devices in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, script, devices, tmp_path], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    one, first, second = (torch.load(tmp_path / f"{n}.pt") for n in ("1-0", "2-0", "2-1"))
+    assert torch.equal(first, second)
+    torch.testing.assert_close(first, one, atol=1e-5, rtol=1e-4)
+
+
+def test_shares_make_up_the_batches_of_one_process():
+    data = Arrays(torch.arange(22), [torch.arange(22)])
+
+    def run(rank, world):
+        generator = torch.Generator().manual_seed(0)
+        loader = shared_batches(data, 8, generator, rank, world)
+        return [[set(x.tolist()) for x, _ in loader] for _ in range(2)]
+
+    for whole, left, right in zip(run(0, 1), run(0, 2), run(1, 2), strict=True):
+        for batch, ours, theirs in zip(whole, left, right, strict=True):
+            assert len(ours) == len(theirs)
+            assert ours | theirs == batch
+            assert not ours & theirs
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "fsdp"}, "strategy fsdp cannot be used: it cuts weights into pieces"),
+        ({"strategy": "deepspeed_stage_2"}, "cannot be used"),
+        ({"strategy": "dpp"}, "unknown strategy 'dpp'; did you mean 'ddp'?"),
+        ({"precision": "8"}, "unknown precision '8'"),
+        ({"devices": 0}, "devices must be at least 1, got 0"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(options, message):
+    with pytest.raises(lp.UsageError, match=message.replace("?", r"\?")):
+        Engine(**options)
+
+
+def test_a_batch_that_cannot_be_shared_is_refused():
+    with pytest.raises(lp.UsageError, match="set it to a multiple of 3"):
+        Engine(devices=3).check_batch(128)
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
+def test_precision(precision):
+    fabric = Engine(precision=precision).start([])
+    x = torch.randn(16, 4)
+    tasks = [lp.Task(n, torch.nn.functional.mse_loss, lambda o, t: o.mean()) for n in "ab"]
+    net = lp.SharedBottom(torch.nn.Linear(4, 3), [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)])
+    if precision == "64-true":
+        x = x.double()
+    loader = [(x, [x[:, :1], x[:, 1:2]])] * 3
+    history = lp.fit(
+        lp.LowRank(net, 2), tasks, loader, epochs=4, fabric=fabric, progress=False, seed=0
+    )
+    assert history[-1].losses["a"] < history[0].losses["a"]
