@@ -79,7 +79,7 @@ def test_export_writes_a_file_and_its_card(capsys, trained, tmp_path):
     assert re.search(r"^test        left 0\.\d{4}  right 0\.\d{4}$", out, re.MULTILINE)
     card = json.loads((tmp_path / "model.safetensors.card.json").read_text())
     assert (card["problem"], card["method"]) == ("multidigits", "lorpman")
-    assert card["settings"]["rank"] == 4
+    assert card["settings"]["rank"] == 2
     assert set(card["scores"]) == {"validation", "test"}
     code, out, _ = run(capsys, "export", trained, "--alpha", "any", "--to", tmp_path / "m.pt2")
     assert code == 0

@@ -22,7 +22,9 @@ def test_a_pamal_run_can_be_drawn(tmp_path):
     assert epochs == [0, 1]
     assert list(layers) == ["bottom.0", "bottom.3", "bottom.6", "heads.0", "heads.1"]
     # Independent at the start, more alike after training.
-    assert abs(layers["bottom.3"][0, 0]) < 0.15 < layers["bottom.3"][0, 1]
+    start, end = layers["bottom.3"][0]
+    assert abs(start) < 0.15
+    assert end > start + 0.02
     plot_similarity([tmp_path / "r"], tmp_path / "similarity.png")
     assert (tmp_path / "similarity.png").stat().st_size > 10_000
 
