@@ -137,6 +137,7 @@ class _Training:
     ) -> None:
         self.model = model
         self.rule = Linear() if objective is None else objective
+        self.rule.prepare(model)
         self.fabric = _default_fabric() if fabric is None else fabric
         self.plain_optimizer = _make_optimizer(optimizer, model, self.rule)
         self.scheduler = _make_scheduler(scheduler, self.plain_optimizer)
@@ -166,7 +167,7 @@ class _Training:
         for batch in loader:
             alphas = draw(self.model.num_tasks, window, self.generator)
             losses = self._step(batch, alphas, tasks, spare, (epoch, epochs, steps))
-            total += losses.detach().mean(0).cpu()
+            total += losses.mean(0).cpu()
             steps += 1
             bar.step()
         if steps == 0:
@@ -200,22 +201,20 @@ class _Training:
 
         def closure() -> Tensor:
             self.optimizer.zero_grad()
-            losses = losses_at(alphas, batch)
-            self.rule.backward(
-                Step(
-                    alphas=alphas.to(losses),
-                    losses=losses,
-                    model=self.model,
-                    backward=self.fabric.backward,
-                    losses_at=losses_at,
-                    batch=batch,
-                    another_batch=spare,
-                    epoch=epoch,
-                    epochs=epochs,
-                )
+            now = Step(
+                alphas=alphas.to(self.fabric.device),
+                model=self.model,
+                backward=self.fabric.backward,
+                losses_at=losses_at,
+                batch=batch,
+                another_batch=spare,
+                epoch=epoch,
+                epochs=epochs,
+                optimizer=self.plain_optimizer,
             )
-            kept[:] = [losses]
-            return losses.detach().sum()
+            self.rule.backward(now)
+            kept[:] = [now.losses.detach()]
+            return now.losses.detach().sum()
 
         if isinstance(self.plain_optimizer, torch.optim.LBFGS):
             self.optimizer.step(closure)

@@ -44,6 +44,21 @@ class Manifold(nn.Module, ABC):
         """How training draws its preferences."""
         return Dirichlet(concentration)
 
+    def shared_parameters(self, alpha: Tensor) -> list[nn.Parameter]:
+        """The parameters through which the tasks compete at ``alpha [m]``: no head among them.
+
+        What gradient balancers weigh. By default everything that is trained.
+        """
+        return self.parameters_at(alpha)
+
+    def parameters_at(self, alpha: Tensor) -> list[nn.Parameter]:
+        """The trained parameters of the network at ``alpha [m]``, heads included.
+
+        By default everything that is trained.
+        """
+        del alpha
+        return [p for p in self.parameters() if p.requires_grad]
+
     def freeze(self, heads: bool = False) -> None:
         """Stop the main weights (and the heads, if asked) for the rest of training."""
         del heads
