@@ -6,12 +6,15 @@ every preference ``alpha`` between the tasks.
 
 from importlib.metadata import version as _version
 
+from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
 from lorpman.fit import Epoch, fit
 from lorpman.front import Choice, Front
 from lorpman.hypervolume import Hypervolume, hypervolume
 from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.finite import Population, Single
+from lorpman.manifold.learned import Learned
 from lorpman.manifold.low_rank import LowRank
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.objective import (
@@ -35,14 +38,17 @@ __all__ = [
     "Epoch",
     "Front",
     "Hypervolume",
+    "Learned",
     "Linear",
     "LowRank",
     "Manifold",
     "MultiForward",
     "Orthogonality",
     "ParameterManifold",
+    "Population",
     "Rule",
     "SharedBottom",
+    "Single",
     "SmoothChebyshev",
     "Step",
     "Task",
@@ -56,4 +62,5 @@ __all__ = [
     "fit",
     "grid",
     "hypervolume",
+    "rules",
 ]

@@ -1,33 +1,16 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
-
 from pydantic import Field
 from torch import nn
 
 from lorpman.errors import unknown
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
+from lorpman.method import Method, Shared
 from lorpman.objective import Linear, MultiForward, Orthogonality
 from lorpman.rule import Rule
+from lorpman.rules.rows import DISCRETE, SINGLE
 from lorpman.settings import Group
-
-Shared = Sequence[str] | None
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a method turns a network into a manifold, and losses into gradients."""
-
-    name: str
-    summary: str
-    kind: Literal["continuous", "discrete", "single"]
-    settings: type[Group]
-    manifold: Callable[[nn.Module, int, Shared, Any], Manifold]
-    """(network, number of tasks, shared prefixes, settings)"""
-    rule: Callable[[Any], Rule]
 
 
 class LowRankSettings(Group):
@@ -61,6 +44,8 @@ METHODS = {
             manifold=_low_rank,
             rule=_lorpman_rule,
         ),
+        *DISCRETE,
+        *SINGLE,
     )
 }
 

@@ -20,7 +20,8 @@ from lorpman.files import read_json, write_bytes, write_json
 from lorpman.fit import Epoch, fit, load_weights
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
-from lorpman.methods import Method, get_method
+from lorpman.method import Method
+from lorpman.methods import get_method
 from lorpman.preference import grid
 from lorpman.problems import get_problem
 from lorpman.problems.base import Problem
