@@ -180,3 +180,36 @@ def assert_callers_do_not_disturb(model: Manifold, x: Any, threads: int = 4) -> 
         assert all(pool.map(work, range(threads)))
     with torch.no_grad():
         assert_same(model(x, alphas[0]), alone[0], 0)
+
+
+def assert_min_norm_is_optimal(gram: Tensor, weights: Tensor, tolerance: float = 1e-6) -> None:
+    """``(K a)_i >= a^T K a`` for all i, on the simplex: the KKT conditions of the min norm."""
+    gram = gram / gram.diagonal().sum().clamp_min(1e-300)
+    slope = gram @ weights
+    assert (weights >= 0).all()
+    torch.testing.assert_close(weights.sum(), torch.ones((), dtype=weights.dtype))
+    assert slope.min() >= weights @ slope - tolerance
+
+
+def assert_common_descent(gram: Tensor, weights: Tensor, tolerance: float = 1e-9) -> None:
+    """No task's loss rises along ``-sum_i w_i gradient_i``."""
+    assert (gram @ weights).min() >= -tolerance * gram.diagonal().sum()
+
+
+def assert_permutation_equivariant(
+    rule: Callable[[Tensor], Tensor], gram: Tensor, tolerance: float = 1e-5
+) -> None:
+    """Renumbering the tasks renumbers the direction's inner products with them."""
+    order = torch.randperm(len(gram))
+    plain, renumbered = gram @ rule(gram), gram[order][:, order] @ rule(gram[order][:, order])
+    scale = plain.abs().max().item()
+    torch.testing.assert_close(renumbered, plain[order], atol=tolerance * scale, rtol=tolerance)
+
+
+def assert_loss_scale_invariant(
+    rule: Callable[[Tensor], Tensor], gram: Tensor, tolerance: float = 1e-5
+) -> None:
+    """Multiplying each loss by a constant leaves the direction as it was."""
+    factors = 10 ** torch.randn(len(gram), dtype=gram.dtype)
+    scaled = rule(factors[:, None] * gram * factors) * factors
+    torch.testing.assert_close(scaled, rule(gram), atol=tolerance, rtol=tolerance)

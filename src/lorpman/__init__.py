@@ -6,6 +6,7 @@ every preference ``alpha`` between the tasks.
 
 from importlib.metadata import version as _version
 
+from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
 from lorpman.export import Exported, export, export_network, recalibrate
@@ -17,7 +18,9 @@ from lorpman.manifold.base import Manifold, ParameterManifold
 from lorpman.manifold.conditioned import Cosmos
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.film import Film
+from lorpman.manifold.finite import Population, Single
 from lorpman.manifold.hyper import ChunkedHyper, Hyper
+from lorpman.manifold.learned import Learned
 from lorpman.manifold.low_rank import LowRank
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.objective import (
@@ -56,15 +59,18 @@ __all__ = [
     "Hyper",
     "Hypervolume",
     "HypervolumeAscent",
+    "Learned",
     "Linear",
     "LowRank",
     "Manifold",
     "MultiForward",
     "Orthogonality",
     "ParameterManifold",
+    "Population",
     "Rule",
     "Selection",
     "SharedBottom",
+    "Single",
     "SmoothChebyshev",
     "Step",
     "Task",
@@ -82,5 +88,6 @@ __all__ = [
     "hypervolume",
     "hypervolume_gradient",
     "recalibrate",
+    "rules",
     "select",
 ]

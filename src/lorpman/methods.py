@@ -1,9 +1,5 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
-
 from pydantic import Field
 from torch import nn
 
@@ -14,33 +10,15 @@ from lorpman.manifold.convex import Convex
 from lorpman.manifold.film import Film
 from lorpman.manifold.hyper import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
+from lorpman.method import Method, Shared
 from lorpman.objective import Cosine, Linear, MultiForward, Orthogonality
-from lorpman.preference import Angles, Sampler
+from lorpman.preference import Angles
 from lorpman.rule import Rule
 from lorpman.rules.balance import Balance, Balanced
 from lorpman.rules.epo import Epo
 from lorpman.rules.hypervolume import HypervolumeAscent
+from lorpman.rules.rows import DISCRETE, SINGLE
 from lorpman.settings import Group
-
-Shared = Sequence[str] | None
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a method turns a network into a manifold, and losses into gradients."""
-
-    name: str
-    summary: str
-    kind: Literal["continuous", "discrete", "single"]
-    settings: type[Group]
-    manifold: Callable[[nn.Module, int, Shared, Any], Manifold]
-    """(network, number of tasks, shared prefixes, settings)"""
-    rule: Callable[[Any], Rule]
-    sampler: Callable[[Any], Sampler] | None = None
-    """Draws the preferences of training steps, where that is not the manifold's own way."""
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    """What belongs to the method whatever the problem; above a preset's settings for all
-    methods, below those for this one."""
 
 
 class LowRankSettings(Group):
@@ -208,6 +186,8 @@ METHODS = {
             rule=lambda own: Linear(),
             defaults={"window": 1},
         ),
+        *DISCRETE,
+        *SINGLE,
     )
 }
 

@@ -53,6 +53,10 @@ class Sum(Term):
         self.weights = [weight for weight, _ in parts]
         self.terms = nn.ModuleList(term for _, term in parts)
 
+    def prepare(self, model: Manifold) -> None:
+        for _, term in _parts(self):
+            term.prepare(model)
+
     def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
         # A term with weight zero is not evaluated: it may not even apply to the manifold.
         values = [

@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from lorpman.manifold.base import Manifold
 
@@ -16,8 +18,6 @@ class Step:
 
     alphas: Tensor
     """The preferences, ``[b, m]``."""
-    losses: Tensor
-    """The loss of every task at every preference, ``[b, m]``, with its graph."""
     model: Manifold
     backward: Callable[[Tensor], None]
     """Back-propagates a scalar; use it instead of ``Tensor.backward``."""
@@ -31,6 +31,16 @@ class Step:
     epoch: int
     """Counted from 0."""
     epochs: int
+    optimizer: Optimizer
+    """The run's optimiser, for rules that look ahead: they read its rate and momentum."""
+
+    @cached_property
+    def losses(self) -> Tensor:
+        """The loss of every task at every preference, ``[b, m]``, with its graph.
+
+        The forward pass runs when this is first read, so that a rule can watch it.
+        """
+        return self.losses_at(self.alphas, self.batch)
 
 
 class Rule(nn.Module, ABC):
@@ -38,6 +48,10 @@ class Rule(nn.Module, ABC):
 
     Its own parameters, if it has any, are trained by the run's optimiser beside the model's.
     """
+
+    def prepare(self, model: Manifold) -> None:
+        """Called once before training: size what depends on the number of tasks, or say in a
+        :class:`~lorpman.errors.UsageError` why this rule does not apply to ``model``."""
 
     @abstractmethod
     def backward(self, step: Step) -> None:

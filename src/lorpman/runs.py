@@ -18,7 +18,8 @@ from lorpman.evaluate import evaluate
 from lorpman.files import read_json, write_json
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
-from lorpman.methods import Method, get_method
+from lorpman.method import Method
+from lorpman.methods import get_method
 from lorpman.notes import Notes, make_loggers
 from lorpman.preference import Sampler
 from lorpman.problems import get_problem

@@ -41,6 +41,7 @@ class Training:
     ) -> None:
         self.model = model
         self.rule = Linear() if objective is None else objective
+        self.rule.prepare(model)
         self.fabric = _default_fabric() if fabric is None else fabric
         self.plain_optimizer = _make_optimizer(optimizer, model, self.rule)
         self.scheduler = _make_scheduler(scheduler, self.plain_optimizer)
@@ -83,13 +84,13 @@ class Training:
         def closure() -> Tensor:
             self.optimizer.zero_grad()
             calls.clear()
-            losses = losses_at(step["alphas"], step["batch"])
-            alphas = step["alphas"].to(losses)
-            given = {**step, "alphas": alphas, "losses": losses, "losses_at": losses_at}
-            self.rule.backward(Step(model=self.model, backward=backward, **given))
+            alphas = step["alphas"].to(self.fabric.device)
+            given = {**step, "alphas": alphas, "losses_at": losses_at}
+            now = Step(model=self.model, backward=backward, optimizer=self.plain_optimizer, **given)
+            self.rule.backward(now)
             self._average(synced=bool(calls))
-            kept[:] = [losses.detach()]
-            return losses.detach().sum()
+            kept[:] = [now.losses.detach()]
+            return kept[0].sum()
 
         if isinstance(self.plain_optimizer, torch.optim.LBFGS):
             self.optimizer.step(closure)

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from lorpman import Balanced, Convex, Linear, MultiForward, SharedBottom, Step, UsageError
+from lorpman import Balanced, Convex, Linear, MultiForward, SharedBottom, UsageError
+from steps import step_of
 
 
 def _model():
@@ -27,7 +28,7 @@ def _step(model, alphas, losses, seen=None):
             seen.append(total)
         total.backward()
 
-    return Step(alphas, losses, model, backward, lambda a, b: None, None, lambda: None, 0, 1)
+    return step_of(model, alphas, losses, backward)
 
 
 def _total(rule, model, alphas, losses):
@@ -101,13 +102,11 @@ def test_full_balancing_is_the_norm_of_the_weighted_loss():
     for _ in range(26):
         total = _total(rule, model, alphas, _losses(model, alphas))
     share = 1 - (losses / losses.sum()).detach()[0]
+    shared = model.shared_parameters(alphas[0])
     norms = torch.tensor(
         [
             torch.cat(
-                [
-                    g.flatten()
-                    for g in torch.autograd.grad(loss, model.shared_parameters(), retain_graph=True)
-                ]
+                [g.flatten() for g in torch.autograd.grad(loss, shared, retain_graph=True)]
             ).norm()
             for loss in losses[0]
         ]

@@ -3,6 +3,7 @@ from torch import nn
 
 import lorpman as lp
 from lorpman.rules.epo_solver import epo_weights
+from steps import step_of
 
 
 class Point(nn.Module):
@@ -33,8 +34,8 @@ def test_its_gradient_is_that_of_m_times_the_weighted_losses():
     def losses():
         return model(x, alphas).square().mean(1)
 
-    step = lp.Step(alphas, losses(), model, torch.Tensor.backward, None, None, lambda: None, 0, 1)
-    lp.Epo().backward(step)
+    step = step_of(model, alphas, losses())
+    lp.rules.Epo().backward(step)
     found = [p.grad.clone() for p in model.stacked.values()]
     model.zero_grad()
     total = 0.0
@@ -60,7 +61,7 @@ def test_every_preference_reaches_its_ray():
         loader,
         epochs=2,
         window=1,
-        objective=lp.Epo(),
+        objective=lp.rules.Epo(),
         optimizer=lambda p: torch.optim.Adam(p, lr=3e-3),
         progress=False,
         seed=0,

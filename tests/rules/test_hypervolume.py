@@ -5,14 +5,13 @@ from torch import nn
 import lorpman as lp
 from lorpman.hypervolume_gradient import hypervolume_weights
 from lorpman.objective import cosines, opposite
+from steps import step_of
 
 
 def _total(rule, alphas, losses, epoch):
     seen = []
-    step = lp.Step(
-        alphas, losses, lp.Hyper(nn.Linear(1, 1), 2, hidden=2), seen.append, None, None,
-        lambda: None, epoch, 3,
-    )  # fmt: skip
+    model = lp.Hyper(nn.Linear(1, 1), 2, hidden=2)
+    step = step_of(model, alphas, losses, seen.append, epoch)
     rule.backward(step)
     return seen[0]
 

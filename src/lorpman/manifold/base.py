@@ -45,6 +45,21 @@ class Manifold(nn.Module, ABC):
         """How training draws its preferences."""
         return Dirichlet(concentration)
 
+    def shared_parameters(self, alpha: Tensor) -> list[nn.Parameter]:
+        """The parameters through which the tasks compete at ``alpha [m]``: no head among them.
+
+        What gradient balancers weigh. By default everything that is trained.
+        """
+        return self.parameters_at(alpha)
+
+    def parameters_at(self, alpha: Tensor) -> list[nn.Parameter]:
+        """The trained parameters of the network at ``alpha [m]``, heads included.
+
+        By default everything that is trained.
+        """
+        del alpha
+        return [p for p in self.parameters() if p.requires_grad]
+
     def freeze(self, heads: bool = False) -> None:
         """Stop the main weights (and the heads, if asked) for the rest of training."""
         del heads
@@ -55,11 +70,6 @@ class Manifold(nn.Module, ABC):
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
-
-    def shared_parameters(self) -> list[nn.Parameter]:
-        """What every task's loss reaches and training still moves, for rules that compare
-        gradients of tasks."""
-        return [p for p in self.parameters() if p.requires_grad]
 
     def trace(self) -> Mapping[str, Any]:
         """Plain values worth noting after every epoch of a run; none by default."""

@@ -72,7 +72,8 @@ class Convex(ParameterManifold):
     def trace(self) -> Mapping[str, Any]:
         return {"similarity": self.similarity()} if self.num_tasks > 1 else {}
 
-    def shared_parameters(self) -> list[nn.Parameter]:
+    def shared_parameters(self, alpha: Tensor) -> list[nn.Parameter]:
+        del alpha
         combined = [self.stacked[key] for name, key in self._keys.items() if name in self._shared]
         return [p for p in combined if p.requires_grad]
 

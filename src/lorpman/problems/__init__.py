@@ -7,6 +7,9 @@ from lorpman.problems.base import Problem
 
 PROBLEMS = (
     "toy",
+    "vlmop2",
+    "zdt1",
+    "quadratic",
     "multidigits",
     "multimnist",
     "multifashion",

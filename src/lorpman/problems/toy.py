@@ -99,6 +99,8 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     from lorpman.plot import save_figure
 
     del front
+    if "theta" not in notes[0]:
+        return  # a set of networks has no single track per preference
     true = pareto_set()
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     spaces = {"objective space": objectives, "parameter space": lambda points: points}

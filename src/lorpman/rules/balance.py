@@ -57,7 +57,7 @@ class Balanced(Rule):
         if self.balance in ("rwa", "full"):
             weights = self._by_loss(losses.detach())
         if self.balance in ("gradnorm", "full"):
-            shared = step.model.shared_parameters()
+            shared = step.model.shared_parameters(alpha)
             if not shared:
                 raise UsageError("gradient balancing needs trainable shared parameters, found none")
             weights = weights / (weights * gradient_norms(losses, shared) + _SMALL)

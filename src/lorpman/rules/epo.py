@@ -1,27 +1,21 @@
-"""EPO as a rule: at every preference, losses are weighted so that they reach its ray."""
+"""EPO (Mahapatra and Rajan, ICML 2020): the point of the front on a given ray."""
 
-import torch
 from torch import Tensor
 
-from lorpman.rule import Rule, Step
+from lorpman.manifold.base import Manifold
+from lorpman.rules.balancer import Row, Weighting
 from lorpman.rules.epo_solver import epo_weights
-from lorpman.rules.gradients import gram_matrix
 
 
-class Epo(Rule):
-    """``sum_ji m w_ji losses_ji`` with the weights of EPO search, for each preference its own.
+class Epo(Weighting):
+    """At every preference, go to where the front meets ``alpha_1 f_1 = ... = alpha_m f_m``.
 
-    The gradients that decide them are taken over everything that is trained, which for PHN is
-    the hypernetwork. The optimum at ``alpha`` lies on the ray ``1 / alpha``: more weight, less
-    loss.
+    A big entry means a low loss, as everywhere here. Losses must not be negative. Over an
+    ``lp.Population`` this is EPO search, over a hypernetwork PHN-EPO.
     """
 
-    def backward(self, step: Step) -> None:
-        trained = [p for p in step.model.parameters() if p.requires_grad]
+    def prepare(self, model: Manifold) -> None:
+        """Applies to every manifold: the preference decides."""
 
-        def weights(alpha: Tensor, losses: Tensor) -> Tensor:
-            return epo_weights(losses, gram_matrix(losses, trained), alpha)
-
-        rows = [weights(a, f) for a, f in zip(step.alphas, step.losses, strict=True)]
-        m = step.alphas.shape[1]
-        step.backward(m * (torch.stack(rows) * step.losses).sum())
+    def weights(self, row: Row) -> Tensor:
+        return len(row.losses) * epo_weights(row.losses, row.gram, row.alpha)

@@ -18,13 +18,3 @@ def gradient_norms(losses: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor
     """The norm of the gradient of each of the ``losses [k]``, ``[k]``."""
     rows = (torch.stack([g.norm() for g in found]) for found in gradients(losses, parameters))
     return torch.stack([norms.norm() for norms in rows])
-
-
-def gram_matrix(losses: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
-    """Inner products of the gradients of the ``losses [k]``, ``[k, k]`` in double precision."""
-    by_parameter = zip(*gradients(losses, parameters), strict=True)
-    total = losses.new_zeros(len(losses), len(losses), dtype=torch.float64)
-    for found in by_parameter:
-        flat = torch.stack([g.flatten() for g in found])
-        total += (flat @ flat.T).double()
-    return total

@@ -1,0 +1,56 @@
+"""A finite set of preferences over any manifold, placed by training instead of by hand."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import Manifold
+from lorpman.preference import Sampler, dirichlet
+
+
+class Learned(Manifold):
+    """``inner`` seen at ``count`` reference vectors that a rule moves while it trains.
+
+    The references are preferences, ``[count, m]``, and belong to the manifold's state: they are
+    where its front is shown. Any other preference is answered too, by ``inner``. The
+    manifold must be differentiable in alpha, as every continuous one is.
+    """
+
+    references: Tensor
+
+    def __init__(self, inner: Manifold, count: int) -> None:
+        super().__init__(inner.num_tasks)
+        if count < 1:
+            raise UsageError(f"count must be at least 1 reference vector, got {count}")
+        self.inner = inner
+        # Random, and so distinct: coincident references would never be pushed apart.
+        self.register_buffer("references", dirichlet(inner.num_tasks, count))
+
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        return self.inner(x, alpha)
+
+    def solution(self, alpha: Tensor) -> nn.Module:
+        return self.inner.solution(alpha)
+
+    def preferences(self) -> Tensor:
+        return self.references.detach().clone()
+
+    def sampler(self, concentration: float) -> Sampler:
+        del concentration
+
+        def current(num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+            del num_tasks, count, generator
+            return self.preferences()
+
+        return current
+
+    def shared_parameters(self, alpha: Tensor) -> list[nn.Parameter]:
+        return self.inner.shared_parameters(alpha)
+
+    def parameters_at(self, alpha: Tensor) -> list[nn.Parameter]:
+        return self.inner.parameters_at(alpha)
+
+    def freeze(self, heads: bool = False) -> None:
+        self.inner.freeze(heads)

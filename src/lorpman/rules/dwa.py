@@ -1,0 +1,64 @@
+"""Dynamic weight average (Liu et al., CVPR 2019)."""
+
+import torch
+from torch import Tensor
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import Manifold
+from lorpman.rule import Rule, Step
+from lorpman.rules.scales import sized_buffer
+
+
+class DynamicWeightAverage(Rule):
+    """Weights ``m softmax(ratio / temperature)``, where a task's ratio is its mean loss in the
+    last period over that in the one before: tasks that stopped improving get more.
+
+    A period is an epoch, as published, or so many ``period`` steps, as in PaMaL's code (25). All
+    weights are 1 until two periods are over.
+    """
+
+    history: Tensor
+    """Mean losses of the last two periods and the sum of the running one, ``[3, m]``."""
+    counts: Tensor
+    """Finished periods, steps in the running one, and its epoch."""
+
+    def __init__(self, temperature: float = 2.0, period: int | None = None) -> None:
+        super().__init__()
+        if not temperature > 0:
+            raise UsageError(f"temperature must be positive, got {temperature}")
+        self.temperature = temperature
+        self.period = period
+
+    def prepare(self, model: Manifold) -> None:
+        sized_buffer(self, "history", torch.zeros(3, model.num_tasks))
+        sized_buffer(self, "counts", torch.zeros(3, dtype=torch.long))
+
+    def backward(self, step: Step) -> None:
+        steps, epoch = int(self.counts[1]), int(self.counts[2])
+        over = epoch != step.epoch if self.period is None else steps == self.period
+        if over and steps:
+            self._close()
+        self.counts[2] = step.epoch
+        ratio = self.history[1] / self.history[0] if self.counts[0] >= 2 else None
+        weights = torch.ones_like(self.history[0])
+        if ratio is not None:
+            weights = dwa_weights(ratio, self.temperature)
+        self.history[2] += step.losses.detach().mean(0).to(self.history)
+        self.counts[1] += 1
+        step.backward((weights.to(step.losses) * step.losses).sum())
+
+    def _close(self) -> None:
+        mean = self.history[2] / self.counts[1]
+        self.history.copy_(torch.stack([self.history[1], mean, torch.zeros_like(mean)]))
+        self.counts[0] += 1
+        self.counts[1] = 0
+
+
+def dwa_weights(ratio: Tensor, temperature: float = 2.0) -> Tensor:
+    """``m softmax(ratio / temperature)``; a task that was at zero keeps an even share.
+
+    >>> dwa_weights(torch.tensor([0.5, 1.0]))
+    tensor([0.8756, 1.1244])
+    """
+    ratio = torch.nan_to_num(ratio, nan=1.0, posinf=1.0, neginf=1.0)
+    return len(ratio) * (ratio / temperature).softmax(0)

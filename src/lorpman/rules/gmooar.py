@@ -1,0 +1,88 @@
+"""GMOOAR (Chen and Kwok, NeurIPS 2022): one conditioned network, reference vectors that learn."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lorpman.errors import UsageError
+from lorpman.hypervolume_gradient import hypervolume_gradient
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.learned import Learned
+from lorpman.objective import Linear, Term
+from lorpman.rule import Rule, Step
+from lorpman.rules.solvers import project_simplex
+from lorpman.rules.task_gradients import kept_buffers
+
+Quality = Literal["uniform", "hypervolume"]
+
+# One volume per point and task in every step; beyond this they take seconds.
+_MOST_TASKS = 5
+
+
+class GMOOAR(Rule):
+    """The network descends the sum of scalarised losses at all references; on another
+    batch, the references follow the gradient of the set's quality (first order only).
+
+    ``quality``: "uniform" lowers ``sum_ij exp(-|f_i - f_j|^2 / width^2)``, "hypervolume" raises
+    the hypervolume up to 1.1 times the worst losses of the set. References are preferences,
+    so they are projected onto the simplex. Needs an ``lp.Learned`` over a manifold that is
+    differentiable in alpha.
+    """
+
+    def __init__(
+        self,
+        quality: Quality = "uniform",
+        rate: float = 0.005,
+        width: float = 0.01,
+        lower: Term | None = None,
+    ) -> None:
+        super().__init__()
+        if not (rate > 0 and width > 0):
+            raise UsageError(f"rate and width must be positive, got {rate} and {width}")
+        self.quality: Quality = quality
+        self.rate = rate
+        self.width = width
+        self.lower = Linear() if lower is None else lower
+
+    def prepare(self, model: Manifold) -> None:
+        if not isinstance(model, Learned):
+            raise UsageError(
+                f"GMOOAR moves reference vectors; it applies to lp.Learned(manifold, count), "
+                f"found {type(model).__name__}"
+            )
+        if self.quality == "hypervolume" and model.num_tasks > _MOST_TASKS:
+            raise UsageError(
+                f"hypervolume gradients are quick enough up to {_MOST_TASKS} tasks, found "
+                f"{model.num_tasks}; use quality='uniform'"
+            )
+        self.lower.prepare(model)
+
+    def backward(self, step: Step) -> None:
+        self._move_references(step)
+        self.lower.backward(step)
+
+    def _move_references(self, step: Step) -> None:
+        model = step.model
+        assert isinstance(model, Learned)
+        references = step.alphas.detach().clone().requires_grad_()
+        with kept_buffers(model):
+            losses = step.losses_at(references, step.another_batch())
+        slope = self._slope(losses.detach())
+        (gradient,) = torch.autograd.grad(losses, references, slope.to(losses))
+        with torch.no_grad():
+            model.references.copy_(project_simplex(references - self.rate * gradient))
+
+    def _slope(self, losses: Tensor) -> Tensor:
+        """The derivative of what the references descend in the losses, ``[n, m]``."""
+        if self.quality == "hypervolume":
+            worst = losses.amax(0)
+            return -hypervolume_gradient(losses, worst + 0.1 * worst.abs())
+        return uniformity_gradient(losses, self.width)
+
+
+def uniformity_gradient(losses: Tensor, width: float) -> Tensor:
+    """The derivative of ``sum_ij exp(-|f_i - f_j|^2 / width^2)`` in the losses ``[n, m]``."""
+    f = losses.detach().clone().requires_grad_()
+    squared = (f[:, None] - f[None, :]).square().sum(-1)
+    return torch.autograd.grad((-squared / width**2).exp().sum(), f)[0]

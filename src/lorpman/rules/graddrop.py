@@ -1,0 +1,43 @@
+"""GradDrop (Chen et al., NeurIPS 2020): for each number, only gradients of one sign get through."""
+
+import torch
+from torch import Tensor
+
+from lorpman.errors import UsageError
+from lorpman.rule import Step
+from lorpman.rules.balancer import Balancer
+from lorpman.rules.task_gradients import Pairs, TaskGradients
+
+
+class GradDrop(Balancer):
+    """Per parameter, keep the positive gradients with probability ``1/2 (1 + sum / sum of sizes)``,
+    else the negative ones; then the mean over tasks. ``leak`` lets that share through anyway.
+    """
+
+    def __init__(self, leak: float = 0.0) -> None:
+        super().__init__()
+        if not 0 <= leak <= 1:
+            raise UsageError(f"leak must be between 0 and 1, got {leak}")
+        self.leak = leak
+
+    def direct(self, gradients: TaskGradients, index: int, step: Step) -> Pairs:
+        del index, step
+        m = len(gradients.matrix)
+        # Drawn on the CPU, so that a seed means the same on every device.
+        uniform = torch.rand(gradients.matrix.shape[1]).to(gradients.matrix)
+        kept = graddrop(gradients.matrix, uniform)
+        direction = self.leak * gradients.matrix.sum(0) + (1 - self.leak) * kept
+        return gradients.directed(direction / m, torch.full((m,), 1 / m))
+
+
+def graddrop(matrix: Tensor, uniform: Tensor) -> Tensor:
+    """Sum of what is kept of ``matrix [m, P]`` under the draws ``uniform [P]``.
+
+    >>> matrix = torch.tensor([[3.0, 3.0], [-1.0, -1.0]])
+    >>> graddrop(matrix, torch.tensor([0.7, 0.8]))  # positives are kept below 0.75
+    tensor([ 3., -1.])
+    """
+    total, size = matrix.sum(0), matrix.abs().sum(0)
+    purity = 0.5 * (1 + total / size.clamp_min(torch.finfo(matrix.dtype).tiny))
+    positive, negative = matrix.clamp_min(0).sum(0), matrix.clamp_max(0).sum(0)
+    return torch.where(purity > uniform, positive, negative)

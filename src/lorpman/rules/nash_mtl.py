@@ -1,0 +1,85 @@
+"""Nash-MTL (Navon et al., ICML 2022): the tasks bargain over the direction."""
+
+import torch
+from torch import Tensor
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import Manifold
+from lorpman.rule import Step
+from lorpman.rules.balancer import Row, Weighting
+from lorpman.rules.scales import sized_buffer
+from lorpman.rules.solvers import SolverFailed
+from lorpman.rules.task_gradients import Pairs, TaskGradients
+
+_RIDGE = 1e-9
+
+
+class NashMTL(Weighting):
+    """``K w = 1 / w``: the Nash bargaining solution, indifferent to the scales of the losses.
+
+    Weights are found anew every ``update_every`` steps. The shared gradient always has
+    length ``sqrt(m)`` then; ``max_norm`` (1 in the authors' code) shortens it, None leaves it.
+    Heads are weighted like their tasks, at full length.
+    """
+
+    kept: Tensor
+    """The weights of every network since its last update, ``[b, m]``."""
+    steps: Tensor
+
+    def __init__(self, update_every: int = 1, max_norm: float | None = 1.0) -> None:
+        super().__init__()
+        if update_every < 1:
+            raise UsageError(f"update_every must be at least 1, got {update_every}")
+        self.update_every = update_every
+        self.max_norm = max_norm
+
+    def prepare(self, model: Manifold) -> None:
+        super().prepare(model)
+        rows = len(model.preferences())
+        sized_buffer(self, "kept", torch.ones(rows, model.num_tasks, dtype=torch.float64))
+        sized_buffer(self, "steps", torch.zeros(rows, dtype=torch.long))
+
+    def direct(self, gradients: TaskGradients, index: int, step: Step) -> Pairs:
+        row = Row.of(gradients, index, step)
+        weights = self.weights(row)
+        length = float((weights @ row.gram @ weights).clamp_min(0).sqrt())
+        factor = 1.0
+        if self.max_norm is not None and length > self.max_norm:
+            factor = self.max_norm / length
+        return gradients.weighted(factor * weights, weights)
+
+    def weights(self, row: Row) -> Tensor:
+        if self.steps[row.index] % self.update_every == 0:
+            self.kept[row.index] = nash_weights(row.gram).to(self.kept)
+        self.steps[row.index] += 1
+        return self.kept[row.index].cpu()
+
+
+def nash_weights(gram: Tensor) -> Tensor:
+    """``w > 0`` with ``w_i (K w)_i = 1`` for all i, ``[m]``.
+
+    The minimum of ``1/2 w^T K w - sum ln w``, by damped Newton on the cosines (lengths only
+    rescale the answer), so that no solver can fail silently. A tiny ridge keeps the weights
+    finite at Pareto-stationary points, where the bargain has no solution.
+
+    >>> nash_weights(torch.tensor([[4.0, 0.0], [0.0, 1.0]])).round(decimals=6)
+    tensor([0.5000, 1.0000], dtype=torch.float64)
+    """
+    gram = gram.double()
+    lengths = gram.diagonal().clamp_min(0).sqrt()
+    lengths = torch.where(lengths > 0, lengths, 1.0)
+    C = gram / lengths[:, None] / lengths
+    C = C + _RIDGE * torch.eye(len(C), dtype=torch.float64)
+    w = torch.ones(len(C), dtype=torch.float64)
+    for _ in range(500):
+        slope = C @ w - 1 / w
+        move = torch.linalg.solve(C + torch.diag(w**-2), slope)
+        decrement = float((slope @ move).clamp_min(0).sqrt())
+        # The objective is self-concordant: this step stays positive and always descends.
+        w = w - move / (1 + decrement) if decrement > 0.25 else w - move
+        if decrement < 1e-11:
+            break
+    residual = float((w * (C @ w) - 1).abs().max())
+    if not (residual < 1e-5 and bool((w > 0).all())):
+        raise SolverFailed(f"the Nash bargain of {len(C)} tasks is off by {residual:.1e}")
+    return w / lengths

@@ -1,0 +1,51 @@
+"""PCGrad (Yu et al., NeurIPS 2020): gradient surgery."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lorpman.rules.balancer import Row, Weighting
+
+Reduction = Literal["sum", "mean"]
+
+
+class PCGrad(Weighting):
+    """Each task's gradient loses what points against another's, in a random order; then the sum.
+
+    ``reduction="mean"`` divides by the number of tasks, as some codes do. Heads get the gradient
+    of their own losses.
+    """
+
+    def __init__(self, reduction: Reduction = "sum") -> None:
+        super().__init__()
+        self.reduction: Reduction = reduction
+
+    def weights(self, row: Row) -> Tensor:
+        m = len(row.gram)
+        orders = torch.stack([torch.randperm(m) for _ in range(m)])
+        return pcgrad_weights(row.gram, orders) / (m if self.reduction == "mean" else 1)
+
+    def head_weights(self, weights: Tensor) -> Tensor:
+        return torch.ones_like(weights) / (len(weights) if self.reduction == "mean" else 1)
+
+
+def pcgrad_weights(gram: Tensor, orders: Tensor) -> Tensor:
+    """Weights ``[m]`` of the original gradients in the sum of the projected ones.
+
+    Row ``i`` of ``orders [m, m]`` is the order in which task ``i`` looks at the others. A
+    projection takes away a multiple of an original gradient, so coefficients are enough.
+
+    >>> gram = torch.tensor([[1.0, -1.0], [-1.0, 2.0]])  # of (1, 0) and (-1, 1)
+    >>> pcgrad_weights(gram, torch.tensor([[0, 1], [0, 1]]))
+    tensor([2.0000, 1.5000], dtype=torch.float64)
+    """
+    K = gram.double().numpy()
+    coefficients = torch.eye(len(K), dtype=torch.float64).numpy()
+    for i, order in enumerate(orders.tolist()):
+        own = coefficients[i]
+        for j in order:
+            dot = own @ K[:, j]
+            if j != i and dot < 0 and K[j, j] > 0:
+                own[j] -= dot / K[j, j]
+    return torch.from_numpy(coefficients.sum(0))

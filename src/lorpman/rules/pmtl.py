@@ -1,0 +1,64 @@
+"""PMTL (Lin et al., NeurIPS 2019): one network per cone of the loss space."""
+
+import torch
+from torch import Tensor
+
+from lorpman.manifold.base import Manifold
+from lorpman.rules.balancer import Row, Weighting, require_population
+from lorpman.rules.scales import sized_buffer
+from lorpman.rules.solvers import min_norm
+
+
+class PMTL(Weighting):
+    """Member i descends within the cone of losses that is nearest to its own vector ``u_i``.
+
+    The published vectors point along the loss vector, so a big entry means a *high* loss; ours
+    mean a low one. ``u_i`` is therefore the direction of ``1 / alpha_i``. For up to
+    ``cone_epochs`` epochs a member first moves into its cone.
+    """
+
+    arrived: Tensor
+    """Which members have been in their cone, ``[k]``."""
+
+    def __init__(self, cone_epochs: int = 2) -> None:
+        super().__init__()
+        self.cone_epochs = cone_epochs
+
+    def prepare(self, model: Manifold) -> None:
+        population = require_population(self, model)
+        sized_buffer(self, "arrived", torch.zeros(len(population.members), dtype=torch.bool))
+
+    def weights(self, row: Row) -> Tensor:
+        vectors = loss_vectors(row.step.alphas.detach().to("cpu", torch.float64))
+        active = active_constraints(row.losses, vectors, row.index)
+        if len(active) == 0 or row.step.epoch >= self.cone_epochs:
+            self.arrived[row.index] = True
+        return pmtl_weights(row.gram, active, into_cone=not bool(self.arrived[row.index]))
+
+
+def loss_vectors(alphas: Tensor) -> Tensor:
+    """The direction of the loss vector that each preference ``[k, m]`` asks for, unit rows.
+
+    >>> loss_vectors(torch.tensor([[0.75, 0.25]]))
+    tensor([[0.3162, 0.9487]])
+    """
+    inverse = 1 / alphas.clamp_min(1e-6)
+    return inverse / inverse.norm(dim=1, keepdim=True)
+
+
+def active_constraints(losses: Tensor, vectors: Tensor, index: int) -> Tensor:
+    """The rows ``u_j - u_i`` of other cones that the losses ``[m]`` lie closer to, ``[a, m]``."""
+    differences = vectors - vectors[index]
+    return differences[differences @ losses / losses.norm().clamp_min(1e-300) > 1e-12]
+
+
+def pmtl_weights(gram: Tensor, active: Tensor, into_cone: bool = False) -> Tensor:
+    """Loss weights ``[m]``: the min-norm combination of the gradients of the tasks and of the
+    active constraints (only of these, on the way ``into_cone``); they may be negative."""
+    m = len(gram)
+    if into_cone and len(active):
+        rows = active
+    else:
+        rows = torch.cat([torch.eye(m, dtype=torch.float64), active.double()])
+    weights = rows.T @ min_norm(rows @ gram.double() @ rows.T)
+    return weights if into_cone else weights * m / weights.abs().sum().clamp_min(1e-300)

@@ -1,0 +1,172 @@
+"""RotoGrad (Javaloy and Valera, ICLR 2022): each task sees the features through a rotation."""
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.errors import UsageError
+from lorpman.manifold.base import Manifold
+from lorpman.nets.shared_bottom import SharedBottom
+from lorpman.rule import Rule, Step
+from lorpman.rules.mgda import shared_bottom
+from lorpman.rules.scales import OwnAdam, sized_buffer
+from lorpman.rules.task_gradients import TaskGradients, besides, leave, recorded
+
+_LARGEST = 512
+
+
+class Rotation(nn.Module):
+    """``z R^T`` on the first ``size`` flattened features, ``R = exp(S - S^T)``: orthogonal.
+
+    ``S`` is a buffer that starts at zero: the tasks' losses do not train it, the rule does.
+    """
+
+    skew: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("skew", torch.zeros(size, size))
+
+    def forward(self, z: Tensor) -> Tensor:
+        flat = z.flatten(1)
+        size = len(self.skew)
+        if flat.shape[1] < size:
+            raise UsageError(
+                f"rotation_size is {size}, but the bottom gives {flat.shape[1]} features; lower it"
+            )
+        turned = flat[:, :size] @ rotation(self.skew).to(flat).T
+        return torch.cat([turned, flat[:, size:]], 1).view_as(z)
+
+
+def rotation(skew: Tensor) -> Tensor:
+    """The orthogonal matrix ``exp(S - S^T)``, ``[d, d]``; the identity at zero."""
+    return torch.linalg.matrix_exp(skew - skew.T)
+
+
+def with_rotations(network: nn.Module, size: int | None = None) -> SharedBottom:
+    """A copy of ``network`` with a rotation before each head (default size: the heads' input,
+    at most 512)."""
+    if not isinstance(network, SharedBottom):
+        raise UsageError(
+            f"RotoGrad rotates the features of an lp.SharedBottom, found {type(network).__name__}"
+        )
+    network = copy.deepcopy(network)
+    first = next((m for m in network.heads[0].modules() if isinstance(m, nn.Linear)), None)
+    if size is None:
+        if first is None:
+            raise UsageError("cannot tell the number of features; set rotation_size")
+        size = min(first.in_features, _LARGEST)
+    like = next(network.parameters())
+    for index, head in enumerate(network.heads):
+        network.heads[index] = nn.Sequential(Rotation(size).to(like.device), head)
+    return network
+
+
+class RotoGrad(Rule):
+    """Turns each task's features so that the gradients align, and evens out their lengths.
+
+    Needs an ``lp.Single`` over :func:`with_rotations`. Rotations follow Adam at ``rate`` times
+    the run's learning rate; the lengths that count as the start are taken again at step
+    ``burn_in``.
+    """
+
+    starts: Tensor
+    """Length of every task's gradient at the start, ``[m]``."""
+    steps: Tensor
+
+    def __init__(self, rate: float = 0.1, burn_in: int = 20) -> None:
+        super().__init__()
+        self.rate = rate
+        self.burn_in = burn_in
+        self.adam = nn.ModuleList()
+
+    def prepare(self, model: Manifold) -> None:
+        rotations = self._rotations(model)
+        sized_buffer(self, "starts", torch.ones(model.num_tasks))
+        sized_buffer(self, "steps", torch.zeros((), dtype=torch.long))
+        if len(self.adam) != len(rotations):
+            self.adam = nn.ModuleList(OwnAdam(r.skew) for r in rotations)
+
+    def backward(self, step: Step) -> None:
+        bottom = shared_bottom(self, step.model).bottom
+        rotations = self._rotations(step.model)
+        with recorded(bottom, *rotations) as (outputs, *turned):
+            losses = step.losses[0]
+        z, *more = outputs
+        if more or any(len(part[0]) != len(z) for part in turned):
+            raise UsageError(
+                "RotoGrad compares the tasks' gradients at the same samples; it cannot be used "
+                "with inputs per task"
+            )
+        heads = besides(step.model.parameters_at(step.alphas[0]), bottom.parameters())
+        features = [own for (own,) in turned]
+        gradients = TaskGradients(losses, [z], [*heads, *features])
+        self._turn(rotations, gradients, len(heads), step)
+        direction = scaled_sum(gradients.matrix, self._started(gradients.matrix))
+        known = {id(feature) for feature in features}
+        pairs = gradients.directed(direction, torch.ones(len(losses)))
+        leave(step, [(t, g) for t, g in pairs if id(t) not in known])
+
+    def _started(self, matrix: Tensor) -> Tensor:
+        if int(self.steps) in (0, self.burn_in):
+            self.starts.copy_(matrix.norm(dim=1))
+        self.steps += 1
+        return self.starts
+
+    def _turn(
+        self, rotations: list[Rotation], gradients: TaskGradients, heads: int, step: Step
+    ) -> None:
+        """One step of every rotation towards the gradient that the tasks should share."""
+        rate = self.rate * float(step.optimizer.param_groups[0]["lr"])
+        common = common_gradient(gradients.matrix).view_as(gradients.shared[0]).flatten(1)
+        for k, rotated in enumerate(rotations):
+            own = gradients.rest[k][heads + k]
+            adam = self.adam[k]
+            if own is None or not isinstance(adam, OwnAdam):
+                continue
+            size = len(rotated.skew)
+            change = rotation_gradient(rotated.skew, common[:, :size], own.flatten(1)[:, :size])
+            rotated.skew += adam.change(change, rate)
+
+    def _rotations(self, model: Manifold) -> list[Rotation]:
+        heads = shared_bottom(self, model).heads
+        first = [head[0] if isinstance(head, nn.Sequential) else None for head in heads]
+        found = [module for module in first if isinstance(module, Rotation)]
+        if len(found) != len(heads):
+            raise UsageError(
+                "RotoGrad needs a rotation before each head; build the network with "
+                "lorpman.rules.rotograd.with_rotations(network)"
+            )
+        return found
+
+
+def scaled_sum(matrix: Tensor, starts: Tensor) -> Tensor:
+    """``sum_k G_k / |G_k|`` times the mean length, tasks that shrank least weighing most.
+
+    ``matrix [m, P]`` and the lengths at the start ``[m]`` to ``[P]``.
+
+    >>> scaled_sum(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), torch.ones(2))
+    tensor([2., 4.])
+    """
+    tiny = torch.finfo(matrix.dtype).tiny
+    lengths = matrix.norm(dim=1)
+    shrunk = lengths / starts.to(lengths).clamp_min(tiny)
+    shares = shrunk / shrunk.sum().clamp_min(tiny)
+    units = matrix / lengths.clamp_min(tiny)[:, None]
+    return units.sum(0) * (shares * lengths).sum()
+
+
+def common_gradient(matrix: Tensor) -> Tensor:
+    """The mean of the rows of ``[m, P]``, each first brought to the length of the plain mean."""
+    tiny = torch.finfo(matrix.dtype).tiny
+    length = matrix.mean(0).norm()
+    return (matrix * (length / matrix.norm(dim=1).clamp_min(tiny))[:, None]).mean(0)
+
+
+def rotation_gradient(skew: Tensor, common: Tensor, own: Tensor) -> Tensor:
+    """The gradient in ``S [d, d]`` of ``mean |R v - g|^2`` over samples ``[n, d]``."""
+    with torch.enable_grad():
+        leaf = skew.detach().clone().requires_grad_()
+        gap = common.detach().to(leaf) @ rotation(leaf).T - own.detach().to(leaf)
+        return torch.autograd.grad(gap.square().sum(1).mean(), leaf)[0]

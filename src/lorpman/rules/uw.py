@@ -1,0 +1,28 @@
+"""Uncertainty weighting (Kendall et al., CVPR 2018)."""
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.manifold.base import Manifold
+from lorpman.objective import Term
+from lorpman.rules.scales import sized
+
+
+class UncertaintyWeighting(Term):
+    """``1/2 sum_i (exp(-s_i) f_i + s_i)``, with the scales ``s`` learned beside the network.
+
+    For a loss that stays at ``f``, ``s`` tends to ``ln f``.
+    """
+
+    scales: nn.Parameter
+
+    def __init__(self, initial: float = 0.0) -> None:
+        super().__init__()
+        self.initial = initial
+
+    def prepare(self, model: Manifold) -> None:
+        sized(self, "scales", torch.full((model.num_tasks,), self.initial))
+
+    def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
+        del alphas, model
+        return 0.5 * ((-self.scales).exp() * losses + self.scales).sum()

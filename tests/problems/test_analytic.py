@@ -1,0 +1,102 @@
+"""The discrete methods find fronts that are known in closed form, where they promise to."""
+
+import pytest
+import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+import lorpman as lp
+from lorpman.data.base import batches
+from lorpman.methods import METHODS
+from lorpman.problems import get_problem
+from lorpman.problems.analytic import KNOWN, Point, distance_to_front
+
+EPOCHS = 12  # of 20 steps
+
+
+def _front(problem, method, rate=0.03, **own):
+    row, chosen = get_problem(problem), METHODS[method]
+    torch.manual_seed(0)
+    settings = chosen.settings(**{"members": 3, **own})
+    model = chosen.manifold(row.network(None), 2, None, settings)
+    data = row.load(None, None)
+    lp.fit(
+        model,
+        row.tasks(None),
+        batches(data.train, 1),
+        epochs=EPOCHS,
+        objective=chosen.rule(settings),
+        optimizer=lambda p: torch.optim.Adam(p, lr=rate),
+        scheduler=lambda o: CosineAnnealingLR(o, EPOCHS),
+        progress=False,
+        seed=0,
+    )
+    return lp.evaluate(model, row.tasks(None), batches(data.test, 1))
+
+
+def _off(front, problem):
+    """The largest distance of the points that no other one beats."""
+    return distance_to_front(front.non_dominated().losses, KNOWN[problem]).max().item()
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_the_front_is_what_the_pareto_set_gives(problem):
+    """No sampled point beats it."""
+    known = KNOWN[problem]
+    front = known.front(torch.linspace(0, 1, 101, dtype=torch.float64))
+    torch.manual_seed(0)
+    points = torch.stack([Point(known.size, known.start, known.box).point() for _ in range(2000)])
+    losses = known.objectives(points.detach().double())
+    worse = (losses[:, None] < front[None] - 1e-6).all(-1)
+    assert not worse.any()
+    assert (front < known.worst + 1e-9).all()
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_epo_reaches_the_front_at_the_asked_preference(problem):
+    front = _front(problem, "epo")
+    assert _off(front, problem) < 0.01
+    middle = front.alphas[1] * front.losses[1]
+    assert (middle[0] / middle[1]).item() == pytest.approx(1, rel=0.1)
+    # Big weight, low loss.
+    assert front.losses[0, 1] < front.losses[1, 1] < front.losses[2, 1]
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_pmtl_reaches_the_front_within_its_cone(problem):
+    front = _front(problem, "pmtl")
+    assert _off(front, problem) < 0.02
+    angles = torch.atan2(front.losses[:, 1], front.losses[:, 0]) / (torch.pi / 2)
+    # Three cones: their borders are at a quarter and three quarters of the right angle.
+    borders = torch.tensor([[-0.01, 0.26], [0.24, 0.76], [0.74, 1.01]])
+    assert ((borders[:, 0] < angles) & (angles < borders[:, 1])).all(), angles
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_svgd_spreads_over_the_front(problem):
+    front = _front(problem, "moo-svgd", bandwidth=0.02)
+    assert _off(front, problem) < 0.05
+    assert torch.cdist(front.losses, front.losses).add(torch.eye(3)).min() > 0.1
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_png_spreads_over_the_front(problem):
+    front = _front(problem, "png", tolerance=1e-3)
+    # ZDT1's points with f_1 = 0 are all weakly optimal, so PNG may spread along that wall too.
+    proper = front.losses[front.losses[:, 0] > (1e-3 if problem == "zdt1" else -1)]
+    assert distance_to_front(proper, KNOWN[problem]).max() < 0.08
+    assert torch.cdist(front.losses, front.losses).add(torch.eye(3)).min() > 0.1
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+@pytest.mark.parametrize("method", ["gmooar-u", "gmooar-hv"])
+def test_gmooar_spreads_over_the_front(problem, method):
+    """Its family of networks is affine in the preference, so it only comes near."""
+    front = _front(problem, method, rank=1, width=0.3, members=4)
+    assert _off(front, problem) < 0.06
+    assert front.hypervolume() > 0.6 * _best_volume(problem)
+
+
+def _best_volume(problem):
+    known = KNOWN[problem]
+    points = known.front(torch.linspace(0, 1, 1001, dtype=torch.float64))
+    return float(lp.hypervolume(points, known.worst, maximise=False))
