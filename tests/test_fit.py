@@ -260,3 +260,110 @@ def test_resuming_another_network_is_refused(tmp_path):
     _fit(checkpoint=path)
     with pytest.raises(lp.UsageError, match="of another network"):
         _fit(lp.LowRank(_network(), 2, rank=2), checkpoint=path, resume=True)
+
+
+class Wrapped(dict):
+    """A mapping that no one has told pytree about."""
+
+
+def test_an_output_that_cannot_be_split_is_refused():
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+        def forward(self, x):
+            return Wrapped(left=self.layer(x), right=self.layer(x))
+
+    with pytest.raises(lp.UsageError, match="holds a Wrapped, which cannot be split"):
+        _fit(lp.LowRank(Network(), 2), epochs=1)
+
+
+def test_an_optimiser_without_the_deltas_is_refused():
+    model = lp.LowRank(_network(), 2)
+    partial = torch.optim.SGD(model.network.parameters(), lr=0.1)
+    with pytest.raises(lp.UsageError, match=r"lacks .* among them deltas"):
+        _fit(model, optimizer=partial)
+
+
+def test_a_scheduler_of_another_optimiser_is_refused():
+    model = lp.LowRank(_network(), 2)
+    other = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(lp.UsageError, match="moves another optimizer"):
+        _fit(model, scheduler=torch.optim.lr_scheduler.StepLR(other, 1))
+
+
+def test_freezing_stops_theta_0_under_lbfgs_too():
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 2)
+            self.body = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.head(self.body(x))[:, :, None]
+
+    model = lp.LowRank(Network(), 2, shared="body")
+    kept = []
+    _fit(
+        model,
+        epochs=4,
+        freeze_epoch=2,
+        optimizer=lambda p: torch.optim.LBFGS(p, lr=0.1, max_iter=3),
+        on_epoch=lambda record: kept.append(model.network.body.weight.detach().clone()),
+    )
+    assert not torch.equal(kept[0], kept[1])
+    assert torch.equal(kept[1], kept[3])
+
+
+def test_a_frozen_model_stays_frozen_and_says_so():
+    model, _ = _fit(freeze_epoch=1)
+    before = model.network.bottom[0].weight.detach().clone()
+    _, history = _fit(model)
+    assert torch.equal(before, model.network.bottom[0].weight)
+    assert all(record.frozen for record in history)
+
+
+def test_a_loader_that_one_pass_uses_up_is_refused():
+    model = lp.LowRank(_network(), 2)
+    with pytest.raises(lp.UsageError, match="iterable more than once, found a generator"):
+        lp.fit(model, _tasks(), (batch for batch in _loader()), epochs=2, progress=False)
+    with pytest.raises(lp.UsageError, match="iterable more than once"):
+        lp.evaluate(model, _tasks(), iter([]))
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
+def test_reduced_precision(precision):
+    from lightning_fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu", devices=1, precision=precision)
+    model, history = _fit(fabric=fabric, validation=batches(_data(), 30))
+    assert history[-1].hypervolume > 0
+    assert model.network.bottom[0].weight.isfinite().all()
+
+
+def test_task_names_are_not_markup(capsys):
+    tasks = [lp.Task(name, F.mse_loss, F.mse_loss, False, 10.0) for name in ("v [m/s]", "r [/s]")]
+    lp.fit(lp.LowRank(_network(), 2), tasks, _loader(), epochs=1)
+    assert "v [m/s] " in capsys.readouterr().err
+
+
+def test_a_task_is_checked_when_it_is_made():
+    with pytest.raises(lp.UsageError, match="maximise must be True or False"):
+        lp.Task("a", F.mse_loss, F.mse_loss, maximise=1)
+    with pytest.raises(lp.UsageError, match="must be finite"):
+        lp.Task("a", F.mse_loss, F.mse_loss, reference=math.nan)
+
+
+def test_a_batch_of_three_parts_is_refused_by_both_verbs():
+    batch = [(torch.zeros(2, 4), torch.zeros(2, 1), torch.zeros(2, 1))]
+    with pytest.raises(lp.UsageError, match="found 3 parts"):
+        lp.evaluate(lp.LowRank(_network(), 2), _tasks(), batch)
+
+
+def test_a_score_may_be_a_plain_number():
+    def score(output, target):
+        return (output - target).abs().mean().item()
+
+    tasks = [lp.Task(name, F.mse_loss, score, False, 10.0) for name in ("left", "right")]
+    assert lp.evaluate(lp.LowRank(_network(), 2), tasks, batches(_data(), 30)).hypervolume() > 0

@@ -185,6 +185,7 @@ def test_a_limit_on_samples_shows_in_the_standard_error() -> None:
 
 
 def test_the_result_is_a_float_that_unpacks() -> None:
+    assert hypervolume([[0.9, 0.9]], 0.0)[2] == "exact"
     volume = Hypervolume(0.5, 0.25, "monte-carlo: box")
     value, stderr, method = volume
     assert (value, stderr, method) == (0.5, 0.25, "monte-carlo: box")

@@ -191,3 +191,10 @@ def test_smooth_chebyshev_bounds_chebyshev(mu, seed):
 def test_bad_settings_are_refused(make):
     with pytest.raises(UsageError):
         make()
+
+
+def test_terms_can_be_summed():
+    alphas, losses, model = dirichlet(2, 3), torch.rand(3, 2), _model()
+    total = sum([Linear(), Linear(), MultiForward()])
+    expected = 2 * Linear()(alphas, losses, model) + MultiForward()(alphas, losses, model)
+    torch.testing.assert_close(total(alphas, losses, model), expected)

@@ -107,3 +107,9 @@ def test_angles_of_more_tasks_are_uniform_draws():
     assert Angles()(3, 4, None).shape == (4, 3)
     with pytest.raises(ValueError, match="edge"):
         Angles(1.0)
+
+
+@pytest.mark.parametrize("alpha", [None, "x", [None, 1.0]])
+def test_what_is_no_number_is_refused(alpha):
+    with pytest.raises(ValueError, match="alpha must be numbers"):
+        as_preference(alpha, 2)

@@ -11,7 +11,7 @@ from lorpman.errors import UsageError
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.preference import as_preference
-from lorpman.task import Task, check_tasks, per_task
+from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
 # So many bytes of networks are held at once while the data passes by.
 _NETWORKS_IN_MEMORY = 512 * 2**20
@@ -32,6 +32,7 @@ def evaluate(
     Each preference is merged into a plain network once, not once per batch.
     """
     check_tasks(tasks, model.num_tasks)
+    check_repeatable(loader, "the loader")
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
     was_training = model.training
@@ -61,17 +62,25 @@ def scores_of(
 ) -> list[tuple[Tensor, Tensor]]:
     """Scores and mean losses, each ``[m]``, of plain networks over one pass of the data."""
     totals = [_Totals(tasks) for _ in networks]
-    device = next(networks[0].parameters()).device
+    like = next(p for p in networks[0].parameters() if p.is_floating_point())
     empty = True
     for batch in loader:
         empty = False
-        x, y = pytree.tree_map_only(Tensor, lambda value: value.to(device), batch)
+        x, y = unpack(pytree.tree_map_only(Tensor, lambda value: value.to(like.device), batch))
+        if like.dtype in (torch.bfloat16, torch.float16):
+            x = pytree.tree_map_only(
+                Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x
+            )
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
             total.add(per_task(network(x), tasks, "the network's output"), targets)
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
+
+
+def _as_floats_of(like: Tensor, value: Tensor) -> Tensor:
+    return value.to(like.dtype) if value.is_floating_point() else value
 
 
 class _Totals:
@@ -86,7 +95,8 @@ class _Totals:
 
     def add(self, outputs: list[Tensor], targets: list[Tensor]) -> None:
         for i, (output, target) in enumerate(zip(outputs, targets, strict=True)):
-            statistics = self.metrics[i].statistics(output, target).double()
+            # Not every device has doubles.
+            statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
             self.losses[i] += float(self.tasks[i].loss(output, target)) * len(target)
             self.counts[i] += len(target)

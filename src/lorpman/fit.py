@@ -19,7 +19,7 @@ from lorpman.manifold.base import Manifold, select_output
 from lorpman.preference import Sampler
 from lorpman.progress import Progress, progress_bar
 from lorpman.rule import Rule
-from lorpman.task import Task, check_tasks, task_losses
+from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
 from lorpman.training import MakeOptimizer, MakeScheduler, Saver, Training
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def fit(
     ``resume`` continues from the newest whole checkpoint, bit for bit on the CPU.
     """
     check_tasks(tasks, model.num_tasks)
+    if epochs > 1:
+        check_repeatable(loader, "the loader")
     _check_settings(epochs, window, freeze_epoch, checkpoint_every)
     draw = sampler if sampler is not None else model.sampler(concentration)
     run = Training(model, objective, optimizer, scheduler, seed, fabric, own_preferences)
@@ -108,7 +110,7 @@ def fit(
                 volume = _hypervolume(run, tasks, validation, validation_alphas)
             named = {task.name: value for task, value in zip(tasks, means, strict=True)}
             seconds = time.perf_counter() - began
-            record = Epoch(run.epoch, named, volume, rate, run.frozen, seconds)
+            record = Epoch(run.epoch, named, volume, rate, model.frozen, seconds)
             history.append(record)
             bar.epoch(record.number, named, volume)
             if on_epoch is not None and first:
@@ -156,7 +158,7 @@ def _step(run: Training, batch: Any, alphas: Tensor, tasks: Sequence[Task], epoc
     """One step on one batch; the losses ``[b, m]`` before it."""
 
     def losses_at(alphas: Tensor, batch: Any) -> Tensor:
-        x, y = _unpack(batch)
+        x, y = unpack(batch)
         outputs = run.wrapped(x, alphas)
         rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
         losses = torch.stack(rows)
@@ -176,16 +178,6 @@ def _hypervolume(
     if run.fabric.is_global_zero:
         volume = float(evaluate(run.model, tasks, validation, alphas).hypervolume())
     return run.fabric.broadcast(volume) if run.fabric.world_size > 1 else volume
-
-
-def _unpack(batch: Any) -> tuple[Any, Any]:
-    if not isinstance(batch, Sequence) or len(batch) != 2:
-        found = f"{len(batch)} parts" if isinstance(batch, Sequence) else type(batch).__name__
-        raise UsageError(
-            f"a batch must be (x, y) with one target per task in y, found {found}; "
-            "for separate targets use (x, [y_1, ..., y_m])"
-        )
-    return batch[0], batch[1]
 
 
 def _check_finite(

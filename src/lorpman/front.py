@@ -207,7 +207,7 @@ class Front:
 def _one_per_task(
     name: str, given: Iterable[Any], tasks: Sequence[str], kind: type | tuple[type, ...]
 ) -> tuple[Any, ...]:
-    values = () if isinstance(given, str) else tuple(given)
+    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(tasks) or not all(isinstance(value, kind) for value in values):
         wanted = "names" if kind is str else "True or False" if kind is bool else "a number"
         raise UsageError(f"{name} must hold {wanted}, one per task, got {given!r}")

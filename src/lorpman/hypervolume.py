@@ -52,6 +52,9 @@ class Hypervolume(float):
     def __iter__(self) -> Iterator[float | str]:
         return iter((self.value, self.stderr, self.method))
 
+    def __getitem__(self, index: int) -> float | str:
+        return tuple(self)[index]
+
     def __getnewargs__(self) -> tuple[float, float, str]:  # type: ignore[override]
         return self.value, self.stderr, self.method
 

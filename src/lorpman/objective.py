@@ -32,6 +32,10 @@ class Term(Rule):
             return NotImplemented
         return Sum([*_parts(self), *_parts(other)])
 
+    def __radd__(self, other: object) -> "Term":
+        """So that ``sum(terms)`` works, which starts from 0."""
+        return self if other == 0 else NotImplemented
+
     def __mul__(self, weight: float) -> "Sum":
         if not isinstance(weight, int | float):
             return NotImplemented

@@ -134,7 +134,10 @@ def as_preference(
     Traceback (most recent call last):
     ValueError: alpha must sum to 1, got [0.5, 0.7] with sum 1.2; pass alpha / alpha.sum()
     """
-    tensor = torch.as_tensor(alpha)
+    try:
+        tensor = torch.as_tensor(alpha)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"alpha must be numbers, one per task, got {alpha!r}") from None
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
     if torch.compiler.is_compiling():

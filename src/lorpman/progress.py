@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 
@@ -43,14 +44,15 @@ def progress_bar(
     random.setstate(drawn)
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(console.print, epochs)
+        yield _Lines(partial(console.print, markup=False, highlight=False, soft_wrap=True), epochs)
         return
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
         progress.TimeRemainingColumn(compact=True),
-        progress.TextColumn("{task.fields[status]}"),
+        # A task may be called "rate [/s]", which is not markup.
+        progress.TextColumn("{task.fields[status]}", markup=False),
     )
     total = None if steps_per_epoch is None else steps_per_epoch * epochs
     with progress.Progress(*columns, console=console) as bar:

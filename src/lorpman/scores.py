@@ -58,7 +58,7 @@ class Mean:
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
         """The sum over samples and their number, ``[2]``."""
-        result = _wide(self.function(output, target))
+        result = _wide(torch.as_tensor(self.function(output, target)))
         if result.dim() > 1:
             raise UsageError(
                 "a score must return one value per batch or per sample, "

@@ -1,6 +1,7 @@
 """A task: how its loss and score are taken, which way is better, and from where volume counts."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,12 @@ class Task:
     score: Measure | Score
     maximise: bool = True
     reference: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.maximise, bool):
+            raise UsageError(f"maximise must be True or False, got {self.maximise!r}")
+        if not math.isfinite(self.reference):
+            raise UsageError(f"the reference of '{self.name}' must be finite, got {self.reference}")
 
     def metric(self) -> Score:
         """The score as sums over batches."""
@@ -92,3 +99,23 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
                 f"{list(loss.shape)}; take its mean"
             )
     return torch.stack(losses)
+
+
+def unpack(batch: Any) -> tuple[Any, Any]:
+    """The input and the targets of a batch."""
+    if not isinstance(batch, Sequence) or len(batch) != 2:
+        found = f"{len(batch)} parts" if isinstance(batch, Sequence) else type(batch).__name__
+        raise UsageError(
+            f"a batch must be (x, y) with one target per task in y, found {found}; "
+            "for separate targets use (x, [y_1, ..., y_m])"
+        )
+    return batch[0], batch[1]
+
+
+def check_repeatable(loader: Any, what: str) -> None:
+    """Refuse an iterator that one pass uses up."""
+    if isinstance(loader, Iterator):
+        raise UsageError(
+            f"{what} must be iterable more than once, found a {type(loader).__name__}; pass a "
+            "DataLoader or a list of batches"
+        )

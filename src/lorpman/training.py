@@ -130,6 +130,11 @@ class Training:
                 if not parameter.requires_grad:
                     self.plain_optimizer.state.pop(parameter, None)
             group["params"] = [p for p in group["params"] if p.requires_grad]
+        if isinstance(self.plain_optimizer, torch.optim.LBFGS):
+            # It keeps a list of its own, and a history of steps of all parameters together.
+            self.plain_optimizer.state.clear()
+            self.plain_optimizer._params = self.plain_optimizer.param_groups[0]["params"]
+            self.plain_optimizer._numel_cache = None
         self.frozen = True
         self._set_up()
 
@@ -240,10 +245,12 @@ def _make_optimizer(
     if not isinstance(optimizer, Optimizer):
         return optimizer(trained)
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if not any(id(p) in held for p in model.parameters()):
+    missing = [n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]
+    if missing:
         raise UsageError(
-            "the optimizer holds none of the model's parameters; the manifold works on a copy of "
-            "your network, so make the optimizer from model.parameters()"
+            f"the optimizer lacks {len(missing)} of the model's parameters, among them "
+            f"{missing[0]}; the manifold works on a copy of your network, so make the optimizer "
+            "from model.parameters() (requires_grad_(False) stops what should not be trained)"
         )
     extra = [p for p in rule.parameters() if p.requires_grad and id(p) not in held]
     if extra:
@@ -254,6 +261,11 @@ def _make_optimizer(
 def _make_scheduler(
     scheduler: LRScheduler | MakeScheduler | None, optimizer: Optimizer
 ) -> LRScheduler | None:
-    if scheduler is None or isinstance(scheduler, LRScheduler):
-        return scheduler
-    return scheduler(optimizer)
+    if scheduler is not None and not isinstance(scheduler, LRScheduler):
+        scheduler = scheduler(optimizer)
+    if scheduler is not None and scheduler.optimizer is not optimizer:
+        raise UsageError(
+            "the scheduler moves another optimizer than the one that trains; pass both, or a "
+            "function that makes the scheduler from the optimizer"
+        )
+    return scheduler

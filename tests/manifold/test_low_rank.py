@@ -234,3 +234,57 @@ def test_bad_preferences_are_refused_everywhere(alpha):
     for use in (lambda a: model(x, a), model.theta, model.solution):
         with pytest.raises(ValueError, match="alpha must"):
             use(torch.tensor(alpha))
+
+
+class Stack(nn.Module):
+    """A weight of three dimensions that is no convolution, as in a mixture of experts."""
+
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.Parameter(torch.randn(4, 10, 12))
+
+    def forward(self, x):
+        return torch.einsum("ni,eio->no", x, self.experts)
+
+
+def test_rank_holds_for_weights_of_many_dimensions_that_are_no_convolutions():
+    (delta,) = LowRank(Stack(), 2, rank=3).low_rank_deltas().values()
+    assert delta.B.shape == (40, 2, 3)
+    assert delta.A.shape == (2, 3, 12)
+    (delta,) = LowRank(nn.Bilinear(5, 6, 7), 2, rank=2).low_rank_deltas().values()
+    assert (delta.B.shape, delta.A.shape) == ((35, 2, 2), (2, 2, 6))
+
+
+def test_a_solution_trains_what_the_given_network_trains():
+    network = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    network[0].weight.requires_grad_(False)
+    model = LowRank(network, 2)
+    model.freeze()
+    flags = {n: p.requires_grad for n, p in model.solution([0.5, 0.5]).named_parameters()}
+    assert flags == {n: p.requires_grad for n, p in network.named_parameters()}
+
+
+def test_alpha_keeps_its_precision_beside_integer_weights():
+    class Coded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.codes = nn.Parameter(torch.ones(2, 2, dtype=torch.int8), requires_grad=False)
+            self.layer = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    model = LowRank(Coded(), 2)
+    (delta,) = model.low_rank_deltas().values()
+    torch.nn.init.normal_(delta.B)
+    x = torch.randn(2, 4)
+    assert not torch.equal(model(x, [0.3, 0.7]), model(x, [0.6, 0.4]))
+
+
+def test_sparse_embeddings_are_refused_and_any_whole_rank_accepted():
+    import numpy as np
+
+    with pytest.raises(UsageError, match="sparse=False"):
+        LowRank(nn.Embedding(5, 4, sparse=True), 2)
+    (delta,) = LowRank(nn.Linear(5, 4), 2, rank=np.int64(3)).low_rank_deltas().values()
+    assert delta.rank == 3

@@ -60,6 +60,11 @@ class Manifold(nn.Module, ABC):
         del alpha
         return [p for p in self.parameters() if p.requires_grad]
 
+    @property
+    def frozen(self) -> bool:
+        """Whether the main weights stay still; once frozen, they do so in a later ``fit`` too."""
+        return False
+
     def freeze(self, heads: bool = False) -> None:
         """Stop the main weights (and the heads, if asked) for the rest of training."""
         del heads
@@ -87,6 +92,8 @@ class ParameterManifold(Manifold):
         super().__init__(num_tasks)
         check_network(network, num_tasks)
         self.network = copy.deepcopy(network)
+        # What a solution's parameters are to be, whatever training freezes or leaves empty.
+        self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._turns = Turns()
 
     @abstractmethod
@@ -127,16 +134,17 @@ class ParameterManifold(Manifold):
             parameters = dict(network.named_parameters())
             for name, value in self._vary(alpha[None]).items():
                 # Not copied into: a hollow network (see below) has no room for it.
-                parameters[name].data = value[0].clone()
-                parameters[name].requires_grad_(True)
+                parameters[name].data = value[0].to(parameters[name].dtype, copy=True)
+            for name, parameter in parameters.items():
+                parameter.requires_grad_(self._trainable[name])
             return network
 
     def _call(self, varied: dict[str, Tensor], x: Any) -> Any:
         return functional_call(self.network, varied, (x,))
 
     def _on_device(self, alpha: Tensor) -> Tensor:
-        like = next(self.network.parameters())
-        return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)
+        # Its type is left to each weight: the first one of a network may be an integer code.
+        return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
 
 
 class Turns:
@@ -188,6 +196,11 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
             f"{type(network).__name__} has lazy parameters without a shape; "
             "run it once on a batch first"
         )
+    if any(getattr(module, "sparse", False) for module in network.modules()):
+        raise UsageError(
+            f"{type(network).__name__} has an embedding with sparse=True, whose gradients cannot "
+            "pass through mixed weights; build it with sparse=False"
+        )
 
 
 def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
@@ -222,14 +235,24 @@ def stack_outputs(outputs: Sequence[Any]) -> Any:
 
 def _zip_tensors(combine: Callable[..., Tensor], trees: Sequence[Any]) -> Any:
     def leaf(*values: Any) -> Any:
-        return combine(*values) if isinstance(values[0], Tensor) else values[0]
+        return combine(*values) if isinstance(values[0], Tensor) else _plain(values[0])
 
     return pytree.tree_map(leaf, *trees)
 
 
+def _plain(value: Any) -> Any:
+    """``value``, if it is nothing in which a tensor could hide from being split."""
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return value
+    raise UsageError(
+        f"the network's output holds a {type(value).__name__}, which cannot be split by "
+        "preference; return tensors in lists, tuples or dicts"
+    )
+
+
 def select_output(outputs: Any, index: int) -> Any:
     """The output of pass ``index`` from what :func:`stack_outputs` made."""
-    return pytree.tree_map(lambda v: v[index] if isinstance(v, Tensor) else v, outputs)
+    return pytree.tree_map(lambda v: v[index] if isinstance(v, Tensor) else _plain(v), outputs)
 
 
 def _below(name: str, prefix: str) -> bool:

@@ -78,7 +78,7 @@ class Convex(ParameterManifold):
         return [p for p in combined if p.requires_grad]
 
     def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
-        return {name: torch.tensordot(alphas, v, 1) for name, v in self.members().items()}
+        return {name: torch.tensordot(alphas.to(v), v, 1) for name, v in self.members().items()}
 
 
 def _starts(network: nn.Module, count: int) -> Iterator[nn.Module]:

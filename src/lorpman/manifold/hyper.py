@@ -84,7 +84,7 @@ class Hyper(HyperManifold):
         self._ready()
 
     def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
-        features = self.ray(alphas)
+        features = self.ray(alphas.to(next(self.ray.parameters())))
         return {
             name: self.maps[key](features).view(-1, *self._shapes[name])
             for name, key in self._keys.items()
@@ -135,7 +135,7 @@ class ChunkedHyper(HyperManifold):
 
     def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
         b, c = len(alphas), len(self.chunks)
-        rays = (alphas @ self.preference)[:, None].expand(b, c, -1)
+        rays = (alphas.to(self.preference) @ self.preference)[:, None].expand(b, c, -1)
         features = self.mlp(torch.cat([rays, self.chunks.expand(b, c, -1)], -1))
         values = (features @ self.blocks.flatten(0, 1).T).flatten(1)[:, : self.generated]
         parts = values.split([shape.numel() for shape in self._shapes.values()], 1)

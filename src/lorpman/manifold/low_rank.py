@@ -1,8 +1,9 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
 import math
+import operator
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import Self, SupportsIndex, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,6 @@ _NORMS = (
     nn.GroupNorm,
     nn.RMSNorm,
 )
-_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 class LowRankDelta(nn.Module):
@@ -47,7 +47,7 @@ class LowRankDelta(nn.Module):
         all of them and no ``B_i A_i`` is ever built.
         """
         _, m, rank = self.B.shape
-        scaled = alphas[:, None, :, None] * self.B
+        scaled = alphas.to(self.B)[:, None, :, None] * self.B
         product = scaled.reshape(-1, m * rank) @ self.A.reshape(m * rank, -1)
         return product.view(len(alphas), *self.shape)
 
@@ -77,7 +77,7 @@ class FullDelta(nn.Module):
 
     def mix(self, alphas: Tensor) -> Tensor:
         """``sum_i alpha_i delta_i`` for every row of ``alphas [b, m]``, ``[b, *shape]``."""
-        return torch.tensordot(alphas, self.delta, 1)
+        return torch.tensordot(alphas.to(self.delta), self.delta, 1)
 
     def dense(self) -> Tensor:
         """The deltas, ``[m, *shape]``."""
@@ -109,8 +109,7 @@ class LowRank(ParameterManifold):
         shared: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(network, num_tasks)
-        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
-            raise UsageError(f"rank must be a whole number of at least 1, got {rank!r}")
+        rank = _whole_rank(rank)
         if not math.isfinite(scale):
             raise UsageError(f"scale must be finite, got {scale}")
         self.scale = float(scale)
@@ -197,15 +196,35 @@ class LowRank(ParameterManifold):
     def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
-        # The mix is a fresh tensor that no backward pass reads, so adding in place is safe.
-        return {
-            name: delta.mix(scaled).add_(parameters[name]) for name, delta in self._deltas().items()
-        }
+        return {n: _added(delta.mix(scaled), parameters[n]) for n, delta in self._deltas().items()}
+
+    @property
+    def frozen(self) -> bool:
+        parameters = dict(self.network.named_parameters())
+        return not any(parameters[name].requires_grad for name in self._shared)
+
+
+def _whole_rank(rank: object) -> int:
+    """``rank`` as a plain int, if it is a whole number of any kind but a truth value."""
+    whole = None
+    if not isinstance(rank, bool) and isinstance(rank, SupportsIndex):
+        whole = operator.index(rank)
+    if whole is None or whole < 1:
+        raise UsageError(f"rank must be a whole number of at least 1, got {rank!r}")
+    return whole
+
+
+def _added(mix: Tensor, weight: Tensor) -> Tensor:
+    """``weight + mix``; under autocast the mix is of a lower type than the weight stays in."""
+    # The mix is a fresh tensor that no backward pass reads, so adding in place is safe.
+    return mix.add_(weight) if mix.dtype == weight.dtype else weight + mix
 
 
 def _delta(
     name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int
 ) -> LowRankDelta | FullDelta | None:
+    if not parameter.is_floating_point():
+        return None
     if isinstance(owner, _NORMS):
         return FullDelta(parameter.detach(), num_tasks)
     if parameter.ndim < 2 or name.rpartition(".")[2].startswith("bias"):
@@ -216,9 +235,8 @@ def _delta(
 
 def _matrix(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
     """Rows of the matrix that ``weight`` is seen as, and the inner size of its factors."""
-    kernel = weight.shape[2] if weight.ndim > 2 else 1
-    outputs = owner.out_channels if isinstance(owner, _TRANSPOSED) else weight.shape[0]
-    rows = outputs * kernel
-    if weight.numel() % rows:
-        rows = weight.shape[0]
+    kernel, rows = 1, weight.numel() // weight.shape[-1]
+    if isinstance(owner, nn.modules.conv._ConvNd):
+        kernel = owner.kernel_size[0]
+        rows = owner.out_channels * kernel
     return rows, min(rank * kernel, rows, weight.numel() // rows)
