@@ -79,7 +79,7 @@ def test_export_writes_a_file_and_its_card(capsys, trained, tmp_path):
     assert re.search(r"^test        left 0\.\d{4}  right 0\.\d{4}$", out, re.MULTILINE)
     card = json.loads((tmp_path / "model.safetensors.card.json").read_text())
     assert (card["problem"], card["method"]) == ("multidigits", "lorpman")
-    assert card["settings"]["rank"] == 2
+    assert card["settings"]["epochs"] == 2
     assert set(card["scores"]) == {"validation", "test"}
     code, out, _ = run(capsys, "export", trained, "--alpha", "any", "--to", tmp_path / "m.pt2")
     assert code == 0
@@ -126,14 +126,14 @@ def test_a_run_that_does_not_fit_is_refused_and_kept(
     shutil.copytree(trained, out)
     described = json.loads((out / "run.json").read_text())
     described["format" if damage == "version" else "settings"] = (
-        99 if damage == "version" else {**described["settings"], "rank": 3}
+        99 if damage == "version" else {**described["settings"], "rank": 7}
     )
     (out / "run.json").write_text(json.dumps(described))
     before = {path: path.read_bytes() for path in out.iterdir()}
     name, *options = command
     arguments = [name, out, *options]
     if name == "train":
-        settings = ["--epochs", 2, "--set", "watch_samples=100", "--set", "rank=3", "--quiet"]
+        settings = ["--epochs", 2, "--set", "watch_samples=100", "--set", "rank=7", "--quiet"]
         arguments = ["train", "multidigits", "--out", out, *options, *settings]
     assert message in refused(capsys, *arguments)
     assert {path: path.read_bytes() for path in out.iterdir()} == before

@@ -32,7 +32,7 @@ def _notes(out):
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
-def _assert_same_curve(left, right, tolerance=1e-4):
+def _assert_same_curve(left, right, tolerance=1e-5):
     for ours, theirs in zip(_notes(left), _notes(right), strict=True):
         assert ours["frozen"] == theirs["frozen"]
         for task, loss in ours["losses"].items():
