@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 
 # Below this non-uniformity the point counts as being on the ray of the preference.
 _ON_THE_RAY = 1e-4
+_SMALLEST_LOSS = 1e-12
 
 
 def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
@@ -29,6 +30,8 @@ def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
     f, r = _numbers(losses), _numbers(preference)
     if (f < 0).any():
         raise UsageError(f"EPO needs losses that are not negative, got {f.tolist()}")
+    # A corner asks for an infinite ratio of losses: as far as the tolerance goes is enough.
+    f, r = f.clip(_SMALLEST_LOSS), r.clip(_ON_THE_RAY)
     C = _numbers(gram)
     # Only directions matter: a common scale keeps the solver's tolerances meaningful.
     C = C / max(float(np.trace(C)), np.finfo(np.float64).tiny)
@@ -69,7 +72,8 @@ def maximise(objective: Floats, rows: Floats, bounds: Floats) -> Floats | None:
     None where there is none.
     """
     kept = np.isfinite(bounds)
-    rows, bounds = rows[kept], bounds[kept]
+    # A hair of slack: the answer often lies on a bound, which rounding would cut off.
+    rows, bounds = rows[kept], bounds[kept] - 1e-12
     m = len(objective)
     if m == 1:
         return np.ones(1)
