@@ -98,3 +98,18 @@ def test_presets_are_the_papers(
             assert settings[key] in search[key]
         else:
             assert math.isclose(settings[key], value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("freeze_epoch", False, "use null for never"),
+        ("rank", True, "expected a number"),
+        ("learning_rate", True, "expected a number"),
+        ("learning_rate", math.inf, "finite number"),
+        ("scale", math.nan, "finite number"),
+    ],
+)
+def test_a_number_is_a_finite_number(key, value, message):
+    with pytest.raises(UsageError, match=f"setting {key}: .*{message}"):
+        Spec.make("toy", "lorpman", 0, {key: value})
