@@ -38,6 +38,11 @@ def test_no_two_groups_of_settings_share_a_name(problem, method):
     assert len(names) == len(set(names))
 
 
+def test_a_reduced_scale_is_remembered():
+    assert Spec.make("cifar100", "lorpman", 0, {}, "laptop").scale == "laptop"
+    assert Spec.make("toy", "lorpman", 0, {}, "laptop").scale == "paper"
+
+
 def test_unknown_keys_fail():
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
         Preset.model_validate({"setings": {}})
