@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,11 @@ def files(folder):
     return {
         path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
+
+
+def describe(run, **changes):
+    path = run / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +144,13 @@ def test_settings_reach_the_run(capsys, tmp_path):
         (["compare", "toy", "--methods", "lorpman,"], "--methods expects different names"),
         (["compare", "toy", "--seeds", "0,x"], "--seeds expects whole numbers, found 'x'"),
         (["compare", "toy", "--seeds", "0,0"], "--seeds expects different names"),
-        (["compare", "toy", "--scale", "huge"], "unknown scale 'huge'"),
+        (["compare", "toy", "--scale", "huge"], "Invalid value for '--scale'"),
+        (["train", "toy", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["train", "toy", "--seed", 2**63], "Invalid value for '--seed'"),
+        (["train", "toy", "--out", "x" * 300], "cannot write to"),
+        (["evaluate", "x" * 300], "no run directory at"),
+        (["train", "toy", "--set", "freeze_epoch=no"], "use null for never"),
+        (["train", "toy", "--method", "pamal", "--set", "freeze_epoch=1"], "no main network"),
         (["compare", "toy", "--set", "rnk=3"], "did you mean 'rank'?"),
     ],
 )
@@ -179,13 +191,14 @@ def test_an_unwritable_output_directory(capsys, tmp_path):
         (lambda run: (run / "run.json").write_text("[]"), "is not a run description"),
         (lambda run: (run / "run.json").unlink(), "no run at"),
         (lambda run: (run / "run.json").write_text('{"format": 99}'), "by another version"),
+        (lambda run: describe(run, settings=[1]), "run.json is not a run description: settings"),
+        (lambda run: describe(run, seed="abc"), "run.json is not a run description: seed"),
+        (lambda run: describe(run, problem=3), "run.json is not a run description: problem"),
         (lambda run: (run / "checkpoint.safetensors").unlink(), "no checkpoint at"),
         (lambda run: os.truncate(run / "checkpoint.safetensors", 100), "damaged or truncated"),
     ],
 )
 def test_a_damaged_run_is_named(capsys, tmp_path, trained, damage, message):
-    import shutil
-
     shutil.copytree(trained, tmp_path / "run")
     damage(tmp_path / "run")
     assert message in refused(capsys, "evaluate", tmp_path / "run")
@@ -199,6 +212,39 @@ def test_compare_prints_the_table(capsys, tmp_path):
     assert code == 0
     assert out.splitlines()[2].startswith("| pamal | ")
     assert (tmp_path / "comparison.md").read_text() in out
+
+
+def test_every_file_of_a_run_has_the_usual_permissions(trained):
+    assert len({path.stat().st_mode for path in trained.iterdir()}) == 1
+
+
+def test_evaluating_an_unfinished_run_says_so(capsys, tmp_path, trained):
+    unfinished = shutil.copytree(trained, tmp_path / "run")
+    settings = json.loads((unfinished / "run.json").read_text())["settings"]
+    describe(unfinished, settings=settings | {"epochs": 3})
+    code, out, err = run(capsys, "evaluate", unfinished)
+    assert code == 0
+    assert "test hypervolume" in out
+    assert err == f"lorpman: {unfinished} has done 1 of 3 epochs\n"
+
+
+def test_a_front_that_cannot_be_written_is_still_printed(capsys, monkeypatch, trained):
+    def refuse(*args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    code, out, err = run(capsys, "evaluate", trained)
+    assert code == 2
+    assert "test hypervolume" in out
+    assert "Permission denied" in err
+    assert err.count("\n") == 1
+
+
+def test_a_freeze_epoch_that_never_comes_is_told(capsys, tmp_path):
+    options = ["--out", tmp_path / "r", "--quiet", "--epochs", 1, "--set", "freeze_epoch=1"]
+    code, _, err = run(capsys, "train", "toy", *options)
+    assert code == 0
+    assert "the main network is never frozen" in err
 
 
 def test_an_unknown_split(capsys, trained):

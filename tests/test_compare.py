@@ -101,6 +101,21 @@ def test_an_interrupted_run_goes_on_where_it_was(done, tmp_path):
     assert resumed.rows[0].hypervolumes == whole.rows[0].hypervolumes
 
 
+def test_a_front_of_an_unfinished_run_does_not_pass_for_its_end(tmp_path):
+    overrides = {**QUICK, "epochs": 2}
+    told = []
+    out = tmp_path / "out"
+    whole = _compare(out, ("pamal",), (0,), overrides=overrides)
+    spec = Spec.make("multidigits", "pamal", 0, QUICK)
+    train(spec, tmp_path / "half", tmp_path, progress=False)
+    for name in ("checkpoint.safetensors", "front.json", "metrics.jsonl"):
+        shutil.copy(tmp_path / "half" / name, out / "pamal-0" / name)
+    (out / "pamal-0" / "checkpoint.previous.safetensors").unlink()
+    again = _compare(out, ("pamal",), (0,), overrides=overrides, tell=told.append)
+    assert len(told) == 1
+    assert again.rows[0].hypervolumes == whole.rows[0].hypervolumes
+
+
 def test_a_run_of_its_own_process_is_the_same_run(done, tmp_path):
     row = _compare(tmp_path, ("pamal",), (0,), isolate=True).rows[0]
     assert row.hypervolumes[0] == done[1].rows[1].hypervolumes[0]

@@ -57,3 +57,24 @@ def test_damaged_notes_are_named(tmp_path, text):
         (tmp_path / "metrics.jsonl").write_text(text)
     with pytest.raises(UsageError, match="notes of run"):
         read_notes(tmp_path)
+
+
+@pytest.mark.parametrize("foreign", ["{}", "[]", "3", "nonsense", '{"number": "x"}', "\x00"])
+def test_resuming_drops_what_is_no_note(tmp_path, foreign):
+    problem, model = get_problem("multidigits"), LowRank(nn.Linear(2, 2), 2)
+    path = tmp_path / "metrics.jsonl"
+    Notes(path, problem, model).add(_epoch(1))
+    path.write_text(path.read_text() + foreign + "\n")
+    again = Notes(path, problem, model)
+    assert again.seconds() == 2.0
+    again.add(_epoch(2))
+    assert [note["number"] for note in read_notes(tmp_path)] == [1, 2]
+
+
+def test_resuming_without_notes_starts_new_ones(tmp_path):
+    notes = Notes(
+        tmp_path / "metrics.jsonl", get_problem("multidigits"), LowRank(nn.Linear(2, 2), 2)
+    )
+    (tmp_path / "metrics.jsonl").unlink()
+    notes.add(_epoch(3))
+    assert [note["number"] for note in read_notes(tmp_path)] == [3]

@@ -81,6 +81,20 @@ def load_latest(path: Path) -> dict[str, Any]:
         return state
 
 
+def epochs_done(path: Path) -> int:
+    """How many epochs the checkpoint at ``path`` has; 0 if there is none. Reads no tensor."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        if _FORMAT in metadata:
+            state = json.loads(metadata[_FORMAT])["state"]
+        else:
+            state = json.loads(metadata[_WITHOUT_CHECKSUM])
+        return int(_unpack(state, lambda name: None)["epochs_done"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return 0
+
+
 def load(path: Path) -> dict[str, Any]:
     """Read what :func:`save` wrote; a damaged or foreign file is a :class:`UsageError`."""
     try:

@@ -76,7 +76,9 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(help="Passes over the data [default: the preset's]")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Repeats a run bit by bit on the CPU.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Repeats a run bit by bit on the CPU.")
+    ] = 0,
     data: DataDirectory = None,
     out: Annotated[
         Path | None,
@@ -116,6 +118,11 @@ def train(
     if epochs is not None:
         overrides["epochs"] = epochs
     spec = Spec.make(problem, method, seed, overrides, scale)
+    freeze = spec.training.freeze_epoch
+    if freeze is not None and freeze >= spec.training.epochs:
+        _tell(
+            f"the main network is never frozen: {spec.training.epochs} epochs, freeze at {freeze}"
+        )
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
     result = train_run(
         spec,
@@ -139,6 +146,8 @@ def train(
         f"PaMaL, one network per task: {m * one:,})"
     )
     typer.echo(f"training time     {result.seconds:.0f} s")
+    if spec.scale == "laptop":
+        typer.echo("scale             laptop: a stated reduction, not the paper's protocol")
     if result.note:
         typer.echo(f"data              {result.note}")
     typer.echo(f"front             {out / 'front.json'}")
@@ -152,8 +161,9 @@ def evaluate(
     data: DataDirectory = None,
 ) -> None:
     """Score a trained RUN again, on any split of its data."""
-    from lorpman.runs import data_root, evaluate_run
+    from lorpman.runs import data_root, epochs_done, evaluate_run, read_spec, save_front
 
+    epochs = read_spec(run).training.epochs
     front = evaluate_run(run, split, data_root(data))
     header = [*(f"a_{name}" for name in front.tasks), *front.tasks]
     if len(front.tasks) <= 5:
@@ -161,6 +171,10 @@ def evaluate(
         for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
             typer.echo("  ".join(f"{value:>10.4f}" for value in (*alpha, *scores)))
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
+    if (done := epochs_done(run)) < epochs:
+        _tell(f"{run} has done {done} of {epochs} epochs")
+    # Last: what cannot be written can still be read above.
+    save_front(front, run, split)
 
 
 @app.command()
@@ -172,18 +186,15 @@ def compare(
         Path | None, typer.Option(metavar="DIR", help="Where runs are [runs/compare/PROBLEM]")
     ] = None,
     data: DataDirectory = None,
-    scale: Annotated[str, typer.Option(help="paper, or laptop: a stated reduction")] = "paper",
+    scale: Annotated[Scale, typer.Option(help="As for train.")] = "paper",
     set_: Settings = None,
     quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with several methods, unless that is done, and write one table."""
     from lorpman.compare import compare as compare_runs
-    from lorpman.errors import unknown
     from lorpman.runs import data_root
     from lorpman.settings import parse_assignments
 
-    if scale not in ("paper", "laptop"):
-        raise unknown("scale", scale, ("paper", "laptop"))
     folder = out or Path("runs") / "compare" / problem
     table = compare_runs(
         problem,
@@ -191,7 +202,7 @@ def compare(
         [_whole(seed) for seed in _parts(seeds, "--seeds")],
         folder,
         data_root(data),
-        scale="laptop" if scale == "laptop" else "paper",
+        scale=scale,
         overrides=parse_assignments(set_ or []),
         tell=None if quiet else lambda line: typer.echo(line, err=True),
     )
@@ -214,6 +225,10 @@ def _whole(text: str) -> int:
 
 for command in (select.select, export.export, tune.tune):
     app.command()(command)
+
+
+def _tell(line: str) -> None:
+    typer.echo(f"lorpman: {line}", err=True)
 
 
 def _volume(volume: Any) -> str:

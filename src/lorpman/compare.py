@@ -20,7 +20,7 @@ from lorpman.notes import read_notes
 from lorpman.plot import plot_fronts
 from lorpman.preference import grid
 from lorpman.problems import get_problem
-from lorpman.runs import Scale, Spec, evaluate_run, read_spec, train
+from lorpman.runs import Scale, Spec, epochs_done, evaluate_run, read_spec, save_front, train
 from lorpman.settings import Training
 
 
@@ -123,7 +123,8 @@ def compare(
     failures: dict[str, str] = {}
     for place, (key, spec) in enumerate(specs.items(), start=1):
         run = _place(out, spec)
-        if not (run / "front.json").exists():
+        # A front alone can be that of a run that was looked at before its end.
+        if not (run / "front.json").exists() or epochs_done(run) < spec.training.epochs:
             say(f"{run} ({place} of {len(specs)})")
             reason = _try(spec, run, root, isolate, progress=tell is not None)
             if reason is not None:
@@ -185,7 +186,7 @@ def _place(out: Path, spec: Spec) -> Path:
 
 def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:
     """Train or continue one run; why it failed, if it did."""
-    arguments = (spec.identity(), run, root, progress, torch.get_num_threads())
+    arguments = (spec.identity(), spec.scale, run, root, progress, torch.get_num_threads())
     try:
         if not isolate:
             _train(*arguments)
@@ -199,9 +200,12 @@ def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> st
     return None
 
 
-def _train(identity: dict[str, Any], run: Path, root: Path, progress: bool, threads: int) -> None:
+def _train(
+    identity: dict[str, Any], scale: Scale, run: Path, root: Path, progress: bool, threads: int
+) -> None:
     torch.set_num_threads(threads)
-    spec = Spec.make(*(identity[key] for key in ("problem", "method", "seed", "settings")))
+    keys = ("problem", "method", "seed", "settings")
+    spec = Spec.make(*(identity[key] for key in keys), scale)
     train(spec, run, root, resume=True, progress=progress)
 
 
@@ -236,7 +240,8 @@ def _front(spec: Spec, run: Path, root: Path) -> Front:
     front = Front.load(run / "front.json")
     shared = grid(len(front.tasks))
     if spec.method.kind == "continuous" and not torch.equal(front.alphas, shared):
-        return evaluate_run(run, "test", root)
+        front = evaluate_run(run, "test", root)
+        save_front(front, run, "test")
     return front
 
 

@@ -11,6 +11,17 @@ from typing import Any
 from lorpman.errors import UsageError
 
 
+def _umask() -> int:
+    """What new files may not be; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+# Once, at import: later, another thread might make a file in between.
+_UMASK = _umask()
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file beside ``path``, synced and renamed to it when the block succeeds."""
@@ -22,6 +33,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
+        # Some writers make files that only their owner may read.
+        temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:

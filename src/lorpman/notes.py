@@ -49,6 +49,16 @@ def read_notes(run: Path) -> list[dict[str, Any]]:
         raise UsageError(f"the notes of run {run} cannot be read: {error}") from None
 
 
+def _note(line: str) -> dict[str, Any] | None:
+    """The note on a line, if it is one."""
+    try:
+        note = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(note, dict) and type(note.get("number")) is int
+    return note if whole and isinstance(note.get("seconds", 0.0), int | float) else None
+
+
 def peak_memory() -> int:
     """The most bytes that this process has held: on the GPU if it used one, else resident.
 
@@ -114,12 +124,12 @@ class Notes:
             self._log(note)
 
     def read(self) -> list[dict[str, Any]]:
-        """Every whole line; a kill can leave half of one at the end."""
-        lines = self._path.read_text().splitlines()
+        """Every line that is a note; a kill can leave half of one at the end."""
         try:
-            return [json.loads(line) for line in lines]
-        except ValueError:
-            return [json.loads(line) for line in lines[:-1]]
+            lines = self._path.read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        return [note for note in map(_note, lines) if note is not None]
 
     def seconds(self) -> float:
         return float(sum(note.get("seconds", 0.0) for note in self.read()))

@@ -46,6 +46,8 @@ class Spec:
     """The method's settings."""
     data: Group
     """The problem's settings."""
+    scale: Scale = "paper"
+    """laptop where the preset was reduced; told, but no part of the identity."""
 
     @classmethod
     def make(
@@ -59,7 +61,8 @@ class Spec:
         """The preset at the given scale, then ``overrides``."""
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
-        layers = [preset, preset.laptop] if scale == "laptop" and preset.laptop else [preset]
+        reduced = preset.laptop if scale == "laptop" else None
+        layers = [preset, reduced] if reduced else [preset]
         values = dict(rival.defaults)
         for layer in layers:
             values |= layer.of(method, rival.defaults)
@@ -72,7 +75,9 @@ class Spec:
         parts = distribute(values, groups)
         training = parts["training"]
         assert isinstance(training, Training)
-        return cls(row, rival, seed, training, parts["own"], parts["data"])
+        return cls(
+            row, rival, seed, training, parts["own"], parts["data"], scale if reduced else "paper"
+        )
 
     def settings(self) -> dict[str, Any]:
         """All settings as one flat, JSON-ready mapping."""
@@ -150,6 +155,7 @@ def train(
         _check_free(out, spec, engine, resume)
     splits, tasks = spec.load(root), spec.tasks()
     model = spec.build()
+    _check_freezing(spec, model)
     if first:
         _claim(out, spec, model, engine)
     fabric = engine.start(watchers)
@@ -182,17 +188,25 @@ def train(
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
-    """The front of a finished run on one of its splits; written beside the run's own."""
+    """The front of a finished run on one of its splits; :func:`save_front` writes it."""
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
     spec, model = open_run(run)
     data = getattr(spec.load(root), split)
     loader = batches(data, EVALUATION_BATCH)
-    front = evaluate(model, spec.tasks(), loader, label=spec.method.name)
+    return evaluate(model, spec.tasks(), loader, label=spec.method.name)
+
+
+def save_front(front: Front, run: Path, split: str) -> None:
+    """Write a run's front, and its picture, beside the run's own."""
     name = "front" if split == "test" else f"front-{split}"
     front.save(run / f"{name}.json")
     front.plot(run / f"{name}.png")
-    return front
+
+
+def epochs_done(run: Path) -> int:
+    """How many epochs of a run are saved."""
+    return checkpoints.epochs_done(run / "checkpoint.safetensors")
 
 
 def open_run(run: Path) -> tuple[Spec, Manifold]:
@@ -206,7 +220,7 @@ def open_run(run: Path) -> tuple[Spec, Manifold]:
 
 def read_spec(run: Path) -> Spec:
     """The settings of a run directory."""
-    if not run.is_dir():
+    if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
         raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
     described = read_json(run / "run.json", "run")
     try:
@@ -217,16 +231,33 @@ def read_spec(run: Path) -> Spec:
             )
         keys = ("problem", "method", "seed", "settings")
         problem, method, seed, settings = (described[key] for key in keys)
+        scale: Scale = "laptop" if described.get("scale") == "laptop" else "paper"
     except (KeyError, TypeError) as error:
         raise UsageError(f"run {run / 'run.json'} is not a run description: {error}") from None
-    return Spec.make(problem, method, seed, settings)
+    kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
+    for key, kind in kinds.items():
+        if type(described[key]) is not kind:
+            found = f"{key} must be {kind.__name__}, found {described[key]!r}"
+            raise UsageError(f"run {run / 'run.json'} is not a run description: {found}")
+    return Spec.make(problem, method, seed, settings, scale)
+
+
+def _check_freezing(spec: Spec, model: Manifold) -> None:
+    """Refuse to freeze what cannot be, before a directory is made and epochs are spent."""
+    core = getattr(model, "inner", model)
+    if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
+        core.freeze()
 
 
 def _check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
     """Refuse a directory that holds something else than this run, without touching it."""
     existing = out / "run.json"
-    if not existing.exists():
-        if out.is_dir() and any(out.iterdir()):
+    try:
+        there, empty = existing.exists(), not (out.is_dir() and any(out.iterdir()))
+    except OSError as error:
+        raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    if not there:
+        if not empty:
             raise UsageError(f"{out} is not empty and holds no run; choose another --out")
     elif not resume:
         raise UsageError(
@@ -249,7 +280,12 @@ def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
     if not (out / "run.json").exists():
-        facts = {"format": _FORMAT, **spec.identity(), **_provenance(model, engine)}
+        facts = {
+            "format": _FORMAT,
+            **spec.identity(),
+            "scale": spec.scale,
+            **_provenance(model, engine),
+        }
         write_json(out / "run.json", facts)
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR
 
@@ -17,7 +17,18 @@ from lorpman.training import MakeOptimizer, MakeScheduler
 class Group(BaseModel):
     """A group of settings that belongs together."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """YAML reads ``no`` as False, which would pass for the number 0."""
+        kind = cls.model_fields[info.field_name or ""].annotation
+        kinds = get_args(kind) or (kind,)
+        if isinstance(value, bool) and bool not in kinds and {int, float} & set(kinds):
+            hint = "; use null for never" if type(None) in kinds else ""
+            raise ValueError(f"expected a number, not true, false, yes or no{hint}")
+        return value
 
 
 class Training(Group):

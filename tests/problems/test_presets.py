@@ -38,6 +38,11 @@ def test_no_two_groups_of_settings_share_a_name(problem, method):
     assert len(names) == len(set(names))
 
 
+def test_a_reduced_scale_is_remembered():
+    assert Spec.make("cifar100", "lorpman", 0, {}, "laptop").scale == "laptop"
+    assert Spec.make("toy", "lorpman", 0, {}, "laptop").scale == "paper"
+
+
 def test_unknown_keys_fail():
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
         Preset.model_validate({"setings": {}})
@@ -98,3 +103,18 @@ def test_presets_are_the_papers(
             assert settings[key] in search[key]
         else:
             assert math.isclose(settings[key], value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("freeze_epoch", False, "use null for never"),
+        ("rank", True, "expected a number"),
+        ("learning_rate", True, "expected a number"),
+        ("learning_rate", math.inf, "finite number"),
+        ("scale", math.nan, "finite number"),
+    ],
+)
+def test_a_number_is_a_finite_number(key, value, message):
+    with pytest.raises(UsageError, match=f"setting {key}: .*{message}"):
+        Spec.make("toy", "lorpman", 0, {key: value})
