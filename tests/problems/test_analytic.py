@@ -1,5 +1,7 @@
 """The discrete methods find fronts that are known in closed form, where they promise to."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.optim.lr_scheduler import CosineAnnealingLR
@@ -13,7 +15,10 @@ from lorpman.problems.analytic import KNOWN, Point, distance_to_front
 EPOCHS = 12  # of 20 steps
 
 
-def _front(problem, method, rate=0.03, **own):
+ADAM = partial(torch.optim.Adam, lr=0.03)
+
+
+def _front(problem, method, optimizer=ADAM, **own):
     row, chosen = get_problem(problem), METHODS[method]
     torch.manual_seed(0)
     settings = chosen.settings(**{"members": 3, **own})
@@ -25,7 +30,7 @@ def _front(problem, method, rate=0.03, **own):
         batches(data.train, 1),
         epochs=EPOCHS,
         objective=chosen.rule(settings),
-        optimizer=lambda p: torch.optim.Adam(p, lr=rate),
+        optimizer=optimizer,
         scheduler=lambda o: CosineAnnealingLR(o, EPOCHS),
         progress=False,
         seed=0,
@@ -63,7 +68,8 @@ def test_epo_reaches_the_front_at_the_asked_preference(problem):
 
 @pytest.mark.parametrize("problem", KNOWN)
 def test_pmtl_reaches_the_front_within_its_cone(problem):
-    front = _front(problem, "pmtl")
+    # SGD, as published: Adam rescales directions, and members end outside their cones.
+    front = _front(problem, "pmtl", partial(torch.optim.SGD, lr=0.1))
     assert _off(front, problem) < 0.02
     angles = torch.atan2(front.losses[:, 1], front.losses[:, 0]) / (torch.pi / 2)
     # Three cones: their borders are at a quarter and three quarters of the right angle.
