@@ -33,7 +33,7 @@ OWN = {
     "pmtl": {"members": 5},
     "moo-svgd": {"members": 5, "bandwidth": 0.02},
     "png": {"members": 5, "tolerance": 1e-3},
-    "gmooar-u": {"members": 7, "rank": 1, "width": 0.3},
+    "gmooar-u": {"members": 7, "rank": 1, "kernel_width": 0.3},
     "gmooar-hv": {"members": 7, "rank": 1},
 }
 TITLES = {"vlmop2": "VLMOP2", "zdt1": "ZDT1", "quadratic": "two quadratics"}

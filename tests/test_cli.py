@@ -244,7 +244,7 @@ def test_a_freeze_epoch_that_never_comes_is_told(capsys, tmp_path):
     options = ["--out", tmp_path / "r", "--quiet", "--epochs", 1, "--set", "freeze_epoch=1"]
     code, _, err = run(capsys, "train", "toy", *options)
     assert code == 0
-    assert "the main network is never frozen" in err
+    assert "the main network was never frozen" in err
 
 
 def test_an_unknown_split(capsys, trained):

@@ -118,11 +118,6 @@ def train(
     if epochs is not None:
         overrides["epochs"] = epochs
     spec = Spec.make(problem, method, seed, overrides, scale)
-    freeze = spec.training.freeze_epoch
-    if freeze is not None and freeze >= spec.training.epochs:
-        _tell(
-            f"the main network is never frozen: {spec.training.epochs} epochs, freeze at {freeze}"
-        )
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
     result = train_run(
         spec,
@@ -150,6 +145,9 @@ def train(
         typer.echo("scale             laptop: a stated reduction, not the paper's protocol")
     if result.note:
         typer.echo(f"data              {result.note}")
+    freeze = spec.training.freeze_epoch
+    if freeze is not None and freeze >= spec.training.epochs:
+        _tell(f"the main network was never frozen: freeze_epoch is {freeze}")
     typer.echo(f"front             {out / 'front.json'}")
     typer.echo(f"picture           {out / 'front.png'}")
 

@@ -204,8 +204,8 @@ def _train(
     identity: dict[str, Any], scale: Scale, run: Path, root: Path, progress: bool, threads: int
 ) -> None:
     torch.set_num_threads(threads)
-    keys = ("problem", "method", "seed", "settings")
-    spec = Spec.make(*(identity[key] for key in keys), scale)
+    problem, method = identity["problem"], identity["method"]
+    spec = Spec.make(problem, method, identity["seed"], identity["settings"], scale)
     train(spec, run, root, resume=True, progress=progress)
 
 
