@@ -216,7 +216,8 @@ class Saver:
         if signal:
             where = f"after epoch {run.epoch}" + (f", step {run.steps}" if run.steps else "")
             raise TrainingInterrupted(
-                f"stopped by signal {signal} {where}; saved in {self.path}; continue with --resume (resume=True)",
+                f"stopped by signal {signal} {where}; saved in {self.path}, "
+                "continue with --resume (resume=True)",
                 signal,
             )
 
