@@ -93,15 +93,15 @@ def draw(method: str) -> None:
         off = distance_to_front(front.losses, KNOWN[problem]).max().item()
         note = ""
         if method == "epo":
-            note = f", {_off_the_rays(front)[0]:.1f}° from the ray"
+            note = f",\n{_off_the_rays(front)[0]:.1f}° from the asked ray"
         if method == "pmtl":
-            note = f", {_off_the_rays(front)[1]:.1f}° out of the cone"
+            note = f",\n{_off_the_rays(front)[1]:.1f}° out of the asked cone"
         axes.set_title(f"{TITLES[problem]}\nat most {off:.0g} from the front{note}", fontsize=10)
         # Members that spread along a wall of weakly optimal points must be seen.
         ends = [max(limit, 1.05 * float(end)) for end in front.losses.amax(0)]
         axes.set(xlim=(-0.04 * ends[0], ends[0]), ylim=(-0.04 * ends[1], ends[1]))
         axes.set(xlabel="$f_1$  (lower is better)", box_aspect=1)
-        print(f"{method:<10} {problem:<10} {off:.2g}{note}", flush=True)
+        print(f"{method:<10} {problem:<10} {off:.2g}{' '.join(note.split())}", flush=True)
     figure.axes[0].set_ylabel("$f_2$  (lower is better)")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
