@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import explore, export, select, tune
+from lorpman.commands import explore, export, report, select, tune
 from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
@@ -221,7 +221,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-for command in (select.select, export.export, explore.explore, tune.tune):
+for command in (
+    select.select,
+    export.export,
+    explore.explore,
+    report.report,
+    tune.tune,
+):
     app.command()(command)
 
 

@@ -37,7 +37,7 @@ def take(
 ) -> Taken:
     """Write the network at ``alpha [m]`` (None: the whole front) of a run into ``to``.
 
-    ``recalibrate_from`` training batches, if any, estimate the BatchNorm statistics for ``alpha`` anew.
+    With ``recalibrate_from``, so many training batches give BatchNorm statistics of its own.
     """
     tasks = spec.tasks()
     example, names = _example(splits), [task.name for task in tasks]

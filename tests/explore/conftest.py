@@ -2,15 +2,13 @@
 
 import os
 import shutil
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from asking import serving
 from lorpman.cli import main
-from lorpman.explore.server import make_explorer
 from small_files import write_cifar100, write_utkface
 
 _CHROMIUM = os.environ.get("LORPMAN_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -93,20 +91,6 @@ def objects(folder, cached):
     return train("cifar100", folder / "objects", *options, data=root), root
 
 
-@contextmanager
-def serving(paths, root=Path("nowhere"), **options):
-    """An explorer that answers in a thread of its own."""
-    explorer = make_explorer(paths, root, port=0, **options)
-    thread = threading.Thread(target=explorer.server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield explorer
-    finally:
-        explorer.server.shutdown()
-        thread.join(timeout=10)
-        explorer.close()
-
-
 @pytest.fixture(scope="session")
 def served(digits):
     with serving([digits]) as explorer:
@@ -142,8 +126,8 @@ class Window:
         self.page.on("response", self._response)
 
     def _console(self, message):
-        if message.type in ("error", "warning"):
-            self.complaints.append(f"console {message.type}: {message.text}")
+        if message.type == "error":
+            self.complaints.append(f"console: {message.text}")
 
     def _request(self, request):
         inside = ("http://127.0.0.1:", "data:", "blob:http://127.0.0.1:", "file:", "blob:null")

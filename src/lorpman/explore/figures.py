@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from lorpman.explore.inside import Layer
 from lorpman.explore.opened import Opened
 from lorpman.front import Front
 from lorpman.hypervolume import non_dominated_mask
@@ -36,7 +35,7 @@ def front_figure(runs: Sequence[Opened]) -> Figure:
     return draw(runs)
 
 
-def _layout(**more: Any) -> dict[str, Any]:
+def basic_layout(**more: Any) -> dict[str, Any]:
     """What all figures share. The script sets the colours of text and lines."""
     base = {
         "margin": {"l": 62, "r": 16, "t": 14, "b": 52},
@@ -104,7 +103,7 @@ def _best(front: Front) -> Any:
 def _curves(runs: Sequence[Opened]) -> Figure:
     traces = [trace for k, run in enumerate(runs) for trace in _plane(run, k, 0, 1, len(runs) == 1)]
     first = runs[0].front
-    layout = _layout(
+    layout = basic_layout(
         xaxis={"title": {"text": axis_title(first, 0)}, "zeroline": False, "automargin": True},
         yaxis={"title": {"text": axis_title(first, 1)}, "zeroline": False, "automargin": True},
     )
@@ -173,7 +172,7 @@ def _surfaces(runs: Sequence[Opened]) -> Figure:
     }
     camera = {"eye": {"x": 1.5, "y": 1.5, "z": 0.9}}
     scene = {**axes, "camera": camera, "dragmode": "orbit"}
-    layout = _layout(scene=scene, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    layout = basic_layout(scene=scene, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return {"data": traces, "layout": layout}
 
 
@@ -184,8 +183,16 @@ def _surface(run: Opened, k: int, alone: bool) -> list[Trace]:
     traces: list[Trace] = []
     faces = triangles(weight[:, :2])
     if len(faces) and run.spec.method.kind == "continuous":
-        i, j, l = (faces[:, corner].tolist() for corner in range(3))
-        mesh: Trace = {"type": "mesh3d", "x": x, "y": y, "z": z, "i": i, "j": j, "k": l}
+        first, second, third = (faces[:, corner].tolist() for corner in range(3))
+        mesh: Trace = {
+            "type": "mesh3d",
+            "x": x,
+            "y": y,
+            "z": z,
+            "i": first,
+            "j": second,
+            "k": third,
+        }
         paint = (
             {"intensity": weight[:, 0].tolist(), "colorscale": "Cividis", "showscale": False}
             if alone
@@ -213,7 +220,7 @@ def projections(runs: Sequence[Opened]) -> Figure:
     """What the surface of three tasks looks like along each axis."""
     front = runs[0].front
     traces: list[Trace] = []
-    layout = _layout(grid={"rows": 1, "columns": 3, "pattern": "independent"})
+    layout = basic_layout(grid={"rows": 1, "columns": 3, "pattern": "independent"})
     for place, (x, y) in enumerate(((0, 1), (0, 2), (1, 2))):
         tail = "" if place == 0 else str(place + 1)
         for k, run in enumerate(runs):
@@ -253,10 +260,10 @@ def _parallel(runs: Sequence[Opened]) -> Figure:
     front = runs[0].front
     ends = [f"{figures(float(w), 3)} to {figures(float(b), 3)}" for w, b in zip(worst, best,
             strict=True)]  # fmt: skip
-    layout = _layout(
+    layout = basic_layout(
         xaxis={
             "tickvals": list(range(count)),
-            "ticktext": [_short(name) for name in front.tasks],
+            "ticktext": [short(name) for name in front.tasks],
             "tickangle": -60 if count > 6 else 0,
             "range": [-0.4, count - 0.6],
             "automargin": True,
@@ -300,155 +307,5 @@ def _lines(run: Opened, k: int, height: Any, chosen: Any, width: float, opacity:
     }
 
 
-def _short(name: str, most: int = 18) -> str:
+def short(name: str, most: int = 18) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
-
-
-# Inside a run.
-
-
-def losses(run: Opened) -> Figure:
-    """The mean loss of every epoch; beyond six tasks, their mean and range."""
-    notes = [note for note in run.notes if "losses" in note]
-    epochs = [note["number"] for note in notes]
-    tasks = run.front.tasks
-    table = np.array([[note["losses"].get(name, np.nan) for name in tasks] for note in notes])
-    if len(tasks) <= 6:
-        traces = [
-            _line(epochs, table[:, i].tolist(), colour(i), name) for i, name in enumerate(tasks)
-        ]
-    else:
-        band = {"mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": {"width": 0}}
-        traces = [
-            _line(epochs, table.max(1).tolist(), colour(0), "highest") | band,
-            _line(epochs, table.min(1).tolist(), colour(0), "lowest")
-            | band
-            | {"fill": "tonexty", "fillcolor": "rgba(0,114,178,0.18)"},
-            _line(epochs, table.mean(1).tolist(), colour(0), "mean of all tasks"),
-        ]
-    layout = _curve_layout(run, "training loss")
-    return {"data": traces, "layout": layout | {"showlegend": True}}
-
-
-def volumes(run: Opened) -> Figure | None:
-    """The validation hypervolume of every epoch, where it was watched."""
-    notes = [note for note in run.notes if note.get("hypervolume") is not None]
-    if not notes:
-        return None
-    epochs = [note["number"] for note in notes]
-    values = [note["hypervolume"] for note in notes]
-    line = _line(epochs, values, colour(2), "hypervolume")
-    return {"data": [line], "layout": _curve_layout(run, "validation hypervolume")}
-
-
-def _line(x: list[int], y: list[float], paint: str, name: str) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": x,
-        "y": y,
-        "name": name,
-        "line": {"color": paint, "width": 2},
-        "marker": {"size": 5},
-        "hovertemplate": f"{name}<br>epoch %{{x}}: %{{y:.4g}}<extra></extra>",
-    }
-
-
-def _curve_layout(run: Opened, title: str) -> dict[str, Any]:
-    layout = _layout(
-        xaxis={"title": {"text": "epoch"}, "zeroline": False, "rangemode": "tozero"},
-        yaxis={"title": {"text": title}, "zeroline": False, "automargin": True},
-        legend={"orientation": "h", "y": 1.14, "x": 0},
-        margin={"l": 56, "r": 12, "t": 34, "b": 46},
-    )
-    frozen = [note["number"] for note in run.notes if note.get("frozen")]
-    if frozen:
-        # The main network stops before its first frozen epoch.
-        where = frozen[0] - 0.5
-        layout["shapes"] = [
-            {"type": "line", "x0": where, "x1": where, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"dash": "dash", "width": 1.4, "color": "#8b8f97"}}
-        ]  # fmt: skip
-        layout["annotations"] = [
-            {"x": where, "yref": "paper", "y": 1, "text": "main network frozen ", "showarrow": False,
-             "xanchor": "right", "yanchor": "top", "font": {"size": 11}}
-        ]  # fmt: skip
-    return layout
-
-
-def correlations(found: Sequence[Layer], tasks: Sequence[str]) -> Figure:
-    """How alike the low-rank matrices of each layer are: pairs of tasks, or all pairs' mean."""
-    names = [layer.name for layer in found]
-    pairs = [(i, j) for i in range(len(tasks)) for j in range(i + 1, len(tasks))]
-    if len(pairs) <= 3:
-        traces = [
-            _bars(names, [layer.correlation[i][j] for layer in found], colour(k),
-                  f"{tasks[i]} and {tasks[j]}")
-            for k, (i, j) in enumerate(pairs)
-        ]  # fmt: skip
-    else:
-        mean = [float(np.mean([abs(layer.correlation[i][j]) for i, j in pairs])) for layer in found]
-        traces = [_bars(names, mean, colour(0), f"mean size over {len(pairs)} pairs of tasks")]
-    layout = _bar_layout("correlation")
-    layout["yaxis"] |= {"range": [-1, 1] if len(pairs) <= 3 else [0, 1]}
-    return {"data": traces, "layout": layout}
-
-
-def energies(found: Sequence[Layer], tasks: Sequence[str]) -> Figure:
-    """How large every task's low-rank matrix is, next to the main weight of its layer."""
-    names = [layer.name for layer in found]
-    if len(tasks) <= 3:
-        traces = [
-            _bars(names, [layer.energy[i] for layer in found], colour(i), task)
-            for i, task in enumerate(tasks)
-        ]
-        return {"data": traces, "layout": _bar_layout("energy")}
-    heat = {
-        "type": "heatmap",
-        "x": names,
-        "y": [_short(task) for task in tasks],
-        "z": [[layer.energy[i] for layer in found] for i in range(len(tasks))],
-        "colorscale": "Cividis",
-        "hovertemplate": "%{y}, %{x}<br>energy %{z:.3g}<extra></extra>",
-        "colorbar": {"thickness": 10, "outlinewidth": 0},
-    }
-    return {"data": [heat], "layout": _bar_layout("") | {"showlegend": False}}
-
-
-def _bars(x: list[str], y: list[float], paint: str, name: str) -> Trace:
-    hover = f"{name}<br>%{{x}}: %{{y:.3g}}<extra></extra>"
-    return {"type": "bar", "x": x, "y": y, "name": name, "marker": {"color": paint},
-            "hovertemplate": hover}  # fmt: skip
-
-
-def _bar_layout(title: str) -> dict[str, Any]:
-    return _layout(
-        xaxis={"automargin": True, "tickangle": -40},
-        yaxis={"title": {"text": title}, "automargin": True, "zeroline": True},
-        legend={"orientation": "h", "y": 1.16, "x": 0},
-        margin={"l": 56, "r": 12, "t": 36, "b": 70},
-        showlegend=True,
-        bargap=0.35,
-    )
-
-
-def parameter_counts(counts: Sequence[tuple[str, int]]) -> Figure:
-    """How many numbers each way of getting there learns."""
-    names, values = [name for name, _ in counts], [value for _, value in counts]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": names,
-        "x": values,
-        "text": [f"{value:,}" for value in values],
-        "textposition": "auto",
-        "marker": {"color": ["#8b8f97", *(colour(k) for k in range(len(names) - 2)), "#8b8f97"]},
-        "hovertemplate": "%{y}: %{x:,}<extra></extra>",
-    }
-    layout = _layout(
-        xaxis={"title": {"text": "parameters"}, "zeroline": False},
-        yaxis={"automargin": True, "autorange": "reversed"},
-        margin={"l": 20, "r": 16, "t": 10, "b": 46},
-        bargap=0.4,
-    )
-    return {"data": [bars], "layout": layout}

@@ -36,8 +36,3 @@ def layers(model: Manifold | None) -> list[Layer]:
         energy = core.scale**2 * squares / whole
         found.append(Layer(name, (gram / scale).tolist(), energy.tolist()))
     return found
-
-
-def network_parameters(model: Manifold) -> int:
-    """How many parameters one network of the manifold has."""
-    return sum(p.numel() for p in model.solution(model.preferences()[0]).parameters())

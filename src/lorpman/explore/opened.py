@@ -48,8 +48,11 @@ class Opened:
         return f"{self.spec.method.name}, seed {self.spec.seed}"
 
 
-def open_runs(paths: Sequence[Path], root: Path) -> list[Opened]:
-    """Open runs of the same tasks; data that several of them use is loaded once."""
+def open_runs(paths: Sequence[Path], root: Path | None) -> list[Opened]:
+    """Open runs of the same tasks; data that several of them use is loaded once.
+
+    Without ``root``, no data is loaded and nothing can be evaluated.
+    """
     specs = [read_spec(path) for path in paths]
     fronts = [_front(path) for path in paths]
     for path, front in zip(paths, fronts, strict=True):
@@ -67,14 +70,19 @@ def open_runs(paths: Sequence[Path], root: Path) -> list[Opened]:
 
 
 def _open(
-    key: str, path: Path, spec: Spec, front: Front, root: Path, data: dict[str, Splits | UsageError]
+    key: str,
+    path: Path,
+    spec: Spec,
+    front: Front,
+    root: Path | None,
+    data: dict[str, Splits | UsageError],
 ) -> Opened:
     model, splits, still = None, None, ""
     try:
         if not (path / "checkpoint.safetensors").is_file():
             raise UsageError("its weights are not here (no checkpoint.safetensors)")
         model = open_run(path)[1]
-        found = _load(spec, root, data)
+        found = None if root is None else _load(spec, root, data)
         if isinstance(found, UsageError):
             raise UsageError(f"its data is not here ({found})")
         splits = found

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,10 @@ class Prediction:
     right: bool | None
     """None where there is no right or wrong, as for a number."""
 
+    def flipped(self, other: "Prediction") -> bool:
+        """Whether both name a class, and not the same one."""
+        return self.right is not None and self.text != other.text
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -38,16 +42,14 @@ class Samples:
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
     balanced: list[list[Prediction]]
+    pictures: list[bytes | None]
+    """The input on every card as a PNG, where it can be one."""
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
         """For every card, the predictions of ``network``."""
         with torch.no_grad():
             outputs = per_task(network(self.x), self.tasks, "the network's output")
         return _predictions(outputs, self.y, self.shown, isinstance(self.x, list))
-
-    def input(self, card: int) -> Tensor:
-        """The input on a card."""
-        return self.x[self.shown[card][0]][0] if isinstance(self.x, list) else self.x[card]
 
 
 def choose(model: Manifold, tasks: Sequence[Task], batch: Batch) -> Samples:
@@ -70,8 +72,9 @@ def choose(model: Manifold, tasks: Sequence[Task], batch: Batch) -> Samples:
         rows = order.sum(0).argsort(descending=True, stable=True)[:SHOWN].sort().values
         shown = [_most_moved(order[:, row]) for row in rows.tolist()]
         x, y = x[rows], [target[rows] for target in y]
-    chosen = Samples(x, y, tasks, shown, [])
-    return Samples(x, y, tasks, shown, chosen.predict(model.solution(balance).eval()))
+    inputs = [x[own[0]][0] for own in shown] if isinstance(x, list) else list(x)
+    bare = Samples(x, y, tasks, shown, [], [picture(one) for one in inputs])
+    return replace(bare, balanced=bare.predict(model.solution(balance).eval()))
 
 
 def _head(batch: Batch, count: int) -> Batch:
@@ -125,8 +128,8 @@ def _predictions(
 
 def _prediction(task: int, output: Tensor, target: Tensor) -> Prediction:
     if output.ndim == 1 and target.ndim == 0 and not target.is_floating_point():
-        chance, label = output.softmax(0).max(0)
-        return Prediction(task, f"{int(label)} ({float(chance):.0%})", bool(label == target))
+        label = int(output.argmax())
+        return Prediction(task, str(label), label == int(target))
     if output.numel() <= 4:
         return Prediction(task, ", ".join(f"{v:.4g}" for v in output.flatten().tolist()), None)
     return Prediction(task, f"{float(output.mean()):.4g} on average", None)

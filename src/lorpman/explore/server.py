@@ -11,7 +11,8 @@ from dash import Dash
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from lorpman.errors import UsageError
-from lorpman.explore.callbacks import Answers, connect
+from lorpman.explore.answers import Answers
+from lorpman.explore.callbacks import connect
 from lorpman.explore.guard import LOOPBACK, guard, new_token
 from lorpman.explore.live import Live
 from lorpman.explore.opened import open_runs

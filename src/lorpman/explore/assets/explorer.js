@@ -7,6 +7,7 @@
   const set = (id, props) => window.dash_clientside.set_props(id, props);
   const element = (id) => document.getElementById(id);
   const state = { preference: null, asked: null, answered: 0, serial: 0, started: false };
+  const { variable, dressed } = window.lorpmanColours;
   const GIVE_UP_MS = 15000;
   const SPINNER_MS = 200;
 
@@ -148,6 +149,17 @@
     });
   }
 
+  /* A preference in words; of many tasks, those that matter most. */
+  function described(alpha, tasks) {
+    const parts = alpha.map((weight, i) => [weight, tasks[i]]);
+    if (tasks.length > 6) {
+      if (Math.max(...alpha) - Math.min(...alpha) < 1e-3) return "all tasks matter the same";
+      parts.sort((a, b) => b[0] - a[0]).splice(4);
+    }
+    const text = parts.map(([w, task]) => `${task} ${Math.round(w * 1000) / 10}%`).join(", ");
+    return tasks.length > 6 ? `${text}, the others less` : text;
+  }
+
   // Asking: one question at a time, the newest one; a spinner where the answer takes long.
 
   function ask() {
@@ -187,41 +199,11 @@
     if (address !== window.location.pathname + window.location.search) {
       window.history.replaceState(null, "", address);
     }
-    const where = now
-      ? `You are here: ${ends.tasks.map((t, i) => [t, now.alpha[i]])
-          .filter((pair) => ends.tasks.length <= 6 || pair[1] >= 0.1)
-          .map((pair) => `${pair[0]} ${Math.round(pair[1] * 1000) / 10}%`).join(", ")}.`
-      : "";
+    const where = now ? `You are here: ${described(now.alpha, ends.tasks)}.` : "";
     return [address, window.location.origin + address, run.moving, where];
   }
 
   // Drawing.
-
-  function variable(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
-
-  /* The colours of the page, light or dark, on a figure. */
-  function dressed(figure) {
-    const [text, line, card] = ["--text", "--line", "--card"].map(variable);
-    const layout = { ...figure.layout };
-    layout.font = { ...layout.font, color: text };
-    layout.hoverlabel = { bgcolor: card, bordercolor: line, font: { color: text }, align: "left" };
-    const axis = (a) => ({
-      ...a, color: text, gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
-    });
-    for (const key of Object.keys(layout)) {
-      if (/^[xy]axis\d*$/.test(key)) layout[key] = axis(layout[key]);
-      if (key === "scene") {
-        const scene = { ...layout.scene };
-        for (const name of ["xaxis", "yaxis", "zaxis"]) {
-          scene[name] = { ...axis(scene[name] || {}), showbackground: false };
-        }
-        layout.scene = scene;
-      }
-    }
-    return { data: figure.data, layout };
-  }
 
   /* Whether a line of parallel axes passes all brushes: one per axis that has chosen points. */
   function passes(selected) {
