@@ -71,7 +71,7 @@ def faces(folder, cached):
     """Three tasks; the run and where its data is."""
     root = write_utkface(folder / "faces-data", 40)
     small = [
-        word for s in ("limit=40", "width=4", "rank=2", "size=16", "watch_samples=0")
+        word for s in ("limit=40", "width=4", "rank=2", "watch_samples=0")
         for word in ("--set", s)
     ]  # fmt: skip
     options = ["--scale", "laptop", "--epochs", "1", *small]

@@ -170,7 +170,7 @@ def test_two_windows_share_nothing_and_a_link_gives_the_same_view(window, served
     assert again.scores() == first.scores()
 
 
-@pytest.mark.parametrize("query", ["?alpha=9,9", "?run=../x", "?alpha=<img src=x onerror=a()>"])
+@pytest.mark.parametrize("query", ["?run=../x", "?alpha=<img src=x onerror=a()>"])
 def test_a_bad_address_is_named_and_left_out(window, served, query):
     view = window(served.url + query)
     view.settled()

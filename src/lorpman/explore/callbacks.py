@@ -62,10 +62,7 @@ def status(run: Opened, live: Live | None, found: Mapping[str, Any]) -> str:
     """Where the scores come from."""
     if live is None:
         return f"Point {found['place'] + 1} of {len(run.front)}, scored on the whole test split."
-    return (
-        f"Scored just now on {live.held_samples:,} held-out test samples, "
-        f"in {found['milliseconds']:.0f} ms."
-    )
+    return f"Scored just now on {live.held_text}, in {found['milliseconds']:.0f} ms."
 
 
 def command(run: Opened, alpha: Sequence[float]) -> str:

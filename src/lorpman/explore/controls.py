@@ -152,7 +152,7 @@ def demand_card(front: Front) -> Any:
                     dcc.Input(
                         id={"type": "bound", "index": i},
                         type="number",
-                        step=0.01,
+                        step="any",
                         debounce=False,
                         placeholder=f"for example {example:.3g}",
                     ),

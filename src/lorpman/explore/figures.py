@@ -170,7 +170,7 @@ def _surfaces(runs: Sequence[Opened]) -> Figure:
         f"{axis}axis": {"title": {"text": front.tasks[i]}, "nticks": 5}
         for i, axis in enumerate("xyz")
     }
-    camera = {"eye": {"x": 1.5, "y": 1.5, "z": 0.9}}
+    camera = {"eye": {"x": 1.3, "y": 1.3, "z": 0.75}}
     scene = {**axes, "camera": camera, "dragmode": "orbit"}
     layout = basic_layout(scene=scene, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return {"data": traces, "layout": layout}

@@ -1,6 +1,7 @@
 """Who may ask the page for what. Everything from outside passes here before anything else."""
 
 import hmac
+import re
 import secrets
 import sys
 import traceback
@@ -17,7 +18,8 @@ _LARGEST_BODY = 64 * 1024
 _COOKIE = "lorpman-token"
 _CALLBACK = "/_dash-update-component"
 _OPEN_PATHS = ("/", "/_dash-layout", "/_dash-dependencies", "/_favicon.ico", "/export", _CALLBACK)
-_OPEN_FOLDERS = ("/assets/", "/_dash-component-suites/", "/pictures/")
+_OPEN_FOLDERS = ("/assets/", "/_dash-component-suites/")
+_PICTURE = re.compile(r"/pictures/[^/]+/\d{1,4}")
 
 
 class Refused(Exception):
@@ -73,9 +75,9 @@ def _answer(error: Exception) -> tuple[str, int]:
         return "busy: too many requests are waiting", 503
     if isinstance(error, HTTPException):
         return error.name.lower(), error.code or 400
-    if request.path == _CALLBACK and not _is_ours(error):
-        # The body had the outer form of a call, but Dash could not read the rest.
-        return "malformed call", 400
+    if not _is_ours(error):
+        # Dash could not read the rest of a call, or has no such file.
+        return ("malformed call", 400) if request.path == _CALLBACK else ("not found", 404)
     traceback.print_exception(error, file=sys.stderr)
     return "internal error", 500
 
@@ -108,7 +110,9 @@ def _without_port(netloc: str) -> str:
 
 
 def _check_path(path: str) -> None:
-    if path not in _OPEN_PATHS and not path.startswith(_OPEN_FOLDERS):
+    """Dash would answer any other path with the page."""
+    known = path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS) or _PICTURE.fullmatch(path)
+    if not known:
         raise Refused("not found", 404)
 
 

@@ -90,6 +90,12 @@ class Live:
         return sum(len(y[0]) for _, y in self.held)
 
     @property
+    def held_text(self) -> str:
+        """How many samples a point is scored on, in words."""
+        each = " of every task" if isinstance(self.held[0][0], list) else ""
+        return f"{self.held_samples:,} held-out test samples{each}"
+
+    @property
     def searched_samples(self) -> int:
         return sum(len(y[0]) for _, y in self.searched)
 

@@ -260,7 +260,7 @@ def _panel(panel: panels.Panel, key: str) -> Any:
 
 def _footer(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
     live = next(iter(lives.values()), None)
-    held = f" The moving point: {live.held_samples:,} of them." if live is not None else ""
+    held = f" The moving point: {live.held_text}." if live is not None else ""
     note = next((run.splits.note for run in runs if run.splits is not None), "")
     return html.P(
         [f"Fronts: scores on the whole test split.{held} ", f"Data: {note}. " if note else ""]

@@ -46,6 +46,7 @@ def learned(run: Opened) -> list[Panel]:
             "Correlation of the low-rank matrices, layer by layer: near 0, every task has "
             "directions of its own.",
             curves.correlations(found, tasks),
+            "middle",
         ),
         Panel(
             "energy",
@@ -53,6 +54,7 @@ def learned(run: Opened) -> list[Panel]:
             "Energy: the size of each task's low-rank matrix next to the main weight of its layer "
             "(squared norms).",
             curves.energies(found, tasks),
+            "middle",
         ),
     ]
 

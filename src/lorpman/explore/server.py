@@ -1,6 +1,5 @@
 """The explorer as a web server of this machine."""
 
-import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,7 +87,6 @@ def make_explorer(
 
 def make_app(runs: Any, lives: Any, answers: Answers) -> Dash:
     """The Dash application; everything it needs is served from here."""
-    os.environ.pop("DASH_DEBUG", None)
     app = Dash(
         "lorpman",
         title=f"lorpman: {runs[0].spec.problem.name}",
@@ -101,6 +99,14 @@ def make_app(runs: Any, lives: Any, answers: Answers) -> Dash:
         add_log_handler=False,
         enable_mcp=False,
         use_pages=False,
+    )
+    # Whatever the environment says: no debugger, and nobody is asked for a newer version.
+    app.enable_dev_tools(
+        debug=False,
+        dev_tools_ui=False,
+        dev_tools_hot_reload=False,
+        dev_tools_prune_errors=False,
+        dev_tools_disable_version_check=True,
     )
     app.layout = layout(runs, lives)
     connect(app, answers)
