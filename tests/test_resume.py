@@ -1,6 +1,5 @@
 """Interrupted at any step, by anything, and resumed: the same bits as without interruption."""
 
-import json
 import os
 import random
 import shutil
@@ -17,13 +16,14 @@ from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
+from command_line import command, notes, settings
 from lorpman import checkpoint
 from lorpman.checkpoint import CheckpointWarning, previous
 from lorpman.data.base import Arrays, batches
 from lorpman.errors import TrainingInterrupted
 
 SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512")
-OPTIONS = ["--epochs", "3", *(part for setting in SETTINGS for part in ("--set", setting))]
+OPTIONS = ["--epochs", "3", *settings(*SETTINGS)]
 
 
 class Noisy:
@@ -191,7 +191,7 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
 
 
 def _command(out, *more):
-    return [sys.executable, "-m", "lorpman", "train", "multidigits", "--out", str(out), *more]
+    return command("train", "multidigits", "--out", out, *more)
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +204,7 @@ def whole(tmp_path_factory):
 def _assert_same_run(run, whole):
     for name in ("checkpoint.safetensors", "front.json"):
         assert (run / name).read_bytes() == (whole / name).read_bytes(), name
-    notes = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    expected = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-    for found, wanted in zip(notes, expected, strict=True):
+    for found, wanted in zip(notes(run), notes(whole), strict=True):
         varying = {"seconds": 0, "peak_memory": 0}
         assert {**found, **varying} == {**wanted, **varying}
 

@@ -13,27 +13,23 @@ import pytest
 import torch
 
 import lorpman as lp
+from command_line import command, notes, settings
 from lorpman import checkpoint
 from lorpman.data.base import Arrays
 from lorpman.data.shards import shared_batches
 from lorpman.engine import Engine
 
 SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512", "lambda_p=0")
-OPTIONS = ["--epochs", "3", *(part for setting in SETTINGS for part in ("--set", setting))]
+OPTIONS = ["--epochs", "3", *settings(*SETTINGS)]
 TWO = ["--devices", "2", "--strategy", "ddp"]
 
 
 def _command(out, *more):
-    options = ["train", "multidigits", "--out", str(out), *OPTIONS, *more]
-    return [sys.executable, "-m", "lorpman", *options]
-
-
-def _notes(out):
-    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return command("train", "multidigits", "--out", out, *OPTIONS, *more)
 
 
 def _assert_same_curve(left, right, tolerance=1e-5):
-    for ours, theirs in zip(_notes(left), _notes(right), strict=True):
+    for ours, theirs in zip(notes(left), notes(right), strict=True):
         assert ours["frozen"] == theirs["frozen"]
         for task, loss in ours["losses"].items():
             assert loss == pytest.approx(theirs["losses"][task], rel=tolerance)
@@ -53,7 +49,7 @@ def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("test hypervolume") == 1  # only the first process speaks and writes
-    assert [note["frozen"] for note in _notes(out)] == [False, True, True]
+    assert [note["frozen"] for note in notes(out)] == [False, True, True]
     _assert_same_curve(out, alone)
     described = json.loads((out / "run.json").read_text())
     assert described["engine"]["devices"] == 2
@@ -66,9 +62,9 @@ def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
 def test_the_same_under_torchrun(tmp_path, alone):
     out = tmp_path / "run"
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command = _command(out, "--quiet", "--preferences", "same")[1:]
+    started = _command(out, "--quiet", "--preferences", "same")[1:]
     done = subprocess.run(
-        [*launcher, "--master-port", "29617", *command], capture_output=True, text=True
+        [*launcher, "--master-port", "29617", *started], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     _assert_same_curve(out, alone)
@@ -88,9 +84,9 @@ def _children(pid):
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="finds processes in /proc")
 def test_one_process_dying_ends_the_run_with_a_message(tmp_path):
     out = tmp_path / "run"
-    command = _command(out, *TWO)
-    command[command.index("--epochs") + 1] = "200"
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        _command(out, *TWO, "--epochs", 200), stderr=subprocess.PIPE, text=True
+    ) as process:
         for _ in range(2):  # when the second epoch ends, the first one is saved
             assert process.stderr.readline().startswith("epoch ")
         (child,) = _children(process.pid)
@@ -110,13 +106,13 @@ def test_one_process_dying_ends_the_run_with_a_message(tmp_path):
 def test_two_processes_resume_bit_by_bit(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(_command(whole, "--quiet", *TWO), check=True, capture_output=True)
-    command = _command(cut, *TWO)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    started = _command(cut, *TWO)
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith("epoch 1/3")
         process.send_signal(signal.SIGTERM)
         assert "stopped by signal 15" in process.stderr.read()
     assert process.returncode == 143
-    subprocess.run([*command, "--resume", "--quiet"], check=True, capture_output=True)
+    subprocess.run([*started, "--resume", "--quiet"], check=True, capture_output=True)
     for name in ("checkpoint.safetensors", "front.json"):
         assert (cut / name).read_bytes() == (whole / name).read_bytes()
 

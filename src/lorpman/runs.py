@@ -155,7 +155,7 @@ def train(
         _check_free(out, spec, engine, resume)
     splits, tasks = spec.load(root), spec.tasks()
     model = spec.build()
-    _check_freezing(spec, model)
+    check_freezing(spec, model)
     if first:
         _claim(out, spec, model, engine)
     fabric = engine.start(watchers)
@@ -242,7 +242,7 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings, scale)
 
 
-def _check_freezing(spec: Spec, model: Manifold) -> None:
+def check_freezing(spec: Spec, model: Manifold) -> None:
     """Refuse to freeze what cannot be, before a directory is made and epochs are spent."""
     core = getattr(model, "inner", model)
     if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
