@@ -36,7 +36,12 @@ OWN = {
     "gmooar-u": {"members": 7, "conditioning": "low-rank", "rank": 1, "kernel_width": 0.3},
     "gmooar-hv": {"members": 7, "conditioning": "low-rank", "rank": 1},
 }
-TITLES = {"vlmop2": "VLMOP2", "zdt1": "ZDT1", "quadratic": "two quadratics", "ellipses": "two ellipses"}
+TITLES = {
+    "vlmop2": "VLMOP2",
+    "zdt1": "ZDT1",
+    "quadratic": "two quadratics",
+    "ellipses": "two ellipses",
+}
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 
 

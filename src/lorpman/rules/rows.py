@@ -236,6 +236,18 @@ SINGLE: Sequence[Method] = (
         AutoLambdaSettings,
         lambda own: rules.AutoLambda(own.initial_weight, own.weight_rate),
     ),
+    _row(
+        "upgrad",
+        "gradients projected so that none conflicts, by torchjd (2024)",
+        Nothing,
+        lambda own: rules.TorchJD("UPGrad"),
+    ),
+    _row(
+        "aligned-mtl",
+        "gradients made orthogonal and equally long, by torchjd (CVPR 2023)",
+        Nothing,
+        lambda own: rules.TorchJD("AlignedMTL"),
+    ),
 )
 
 DISCRETE: Sequence[Method] = (
