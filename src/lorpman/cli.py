@@ -248,10 +248,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
-    except ProcessLost as error:
-        typer.echo(f"lorpman: {error}", err=True)
-        code = 1
-    except TrainingInterrupted as error:
+    except (ProcessLost, TrainingInterrupted) as error:
         typer.echo(f"lorpman: {error}", err=True)
         code = error.code
     except KeyboardInterrupt:

@@ -159,7 +159,7 @@ def _step(run: Training, batch: Any, alphas: Tensor, tasks: Sequence[Task], epoc
 
     def losses_at(alphas: Tensor, batch: Any) -> Tensor:
         x, y = unpack(batch)
-        outputs = run.wrapped(x, alphas)
+        outputs = run.forward(x, alphas)
         rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
         losses = torch.stack(rows)
         _check_finite(losses, alphas, tasks, run.epoch, run.steps)

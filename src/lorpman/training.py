@@ -72,6 +72,21 @@ class Training:
         self.wrapped.train()
         return self.data
 
+    def forward(self, x: Any, alphas: Tensor) -> Any:
+        """The outputs at ``alphas [b, m]``, in the run's precision and seen by its processes.
+
+        This is what Fabric's wrapper does, without its ban on gradients that do not come from
+        ``fabric.backward``: rules that balance tasks take their own. The ban is there for losses
+        that are scaled, as those of half precision are.
+        """
+        precision = self.fabric.strategy.precision
+        if getattr(precision, "scaler", None) is not None:
+            return self.wrapped(x, alphas)
+        x, alphas = precision.convert_input((x, alphas))
+        with precision.forward_context():
+            outputs = self.wrapped._forward_module(x, alphas)
+        return precision.convert_output(outputs)
+
     def step(self, losses_at: Callable[[Tensor, Any], Tensor], step: dict[str, Any]) -> Tensor:
         """Gradients by the rule, then one step of the optimiser; the losses ``[b, m]``."""
         kept: list[Tensor] = []
@@ -87,7 +102,15 @@ class Training:
             alphas = step["alphas"].to(self.fabric.device)
             given = {**step, "alphas": alphas, "losses_at": losses_at}
             now = Step(model=self.model, backward=backward, optimizer=self.plain_optimizer, **given)
-            self.rule.backward(now)
+            try:
+                self.rule.backward(now)
+            except RuntimeError as error:
+                if "fabric.backward" not in str(error):
+                    raise
+                raise UsageError(
+                    f"{type(self.rule).__name__} takes gradients of unscaled losses, which "
+                    "16-mixed cannot give; use the precision bf16-mixed or 32-true"
+                ) from None
             self._average(synced=bool(calls))
             kept[:] = [now.losses.detach()]
             return kept[0].sum()
