@@ -49,6 +49,8 @@ def test_select_chooses_on_validation_and_reports_on_test(capsys, trained):
         (["--at-most", "left=0.3", "--knee"], "at_most cannot bound 'left'"),
         (["--utility", "left=-1"], "a weight must be 0 or more"),
         (["--target", "left=nan"], "must be finite"),
+        (["--target", "left=1", "--target", "left=0.5"], "--target expects each task once"),
+        (["--utility", "left=0"], "--utility needs a weight above 0"),
     ],
 )
 def test_a_bad_demand_is_refused(capsys, trained, demand, message):
@@ -87,6 +89,14 @@ def test_a_bad_export_is_refused(capsys, trained, tmp_path, monkeypatch, options
     monkeypatch.chdir(tmp_path)
     assert message in refused(capsys, "export", trained, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_never_replaces_the_run(capsys, trained):
+    before = files(trained)
+    to = trained / "checkpoint.safetensors"
+    message = refused(capsys, "export", trained, "--alpha", "0.3,0.7", "--to", to)
+    assert "is the checkpoint of a run" in message
+    assert files(trained) == before
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,9 @@ def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    # safetensors writes to names of its own first, and a kill leaves them behind.
+    for leftover in out.glob(".tmp??????"):
+        leftover.unlink(missing_ok=True)
     if not (out / "run.json").exists():
         facts = {
             "format": _FORMAT,
