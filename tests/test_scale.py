@@ -123,6 +123,22 @@ def test_a_death_is_noticed_without_a_message(tmp_path):
         assert len(lines) == (how == "waits"), done.stderr
 
 
+def test_nobody_waits_for_a_first_process_that_died_before_they_met(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from lorpman.engine import Engine\nEngine(devices=2).start([])\n")
+    place = {"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"}
+    place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29618"}  # where nobody answers
+    first = {"LORPMAN_FIRST_PROCESS": "1"}  # not the parent: that is this test
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, **place, **first},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == ProcessLost.code, done.stderr
+    assert "lorpman: a process of this run has died" in done.stderr
+
+
 @pytest.mark.soak
 def test_two_processes_resume_bit_by_bit(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -253,9 +269,9 @@ def test_precision(precision, rule):
     assert {part.dtype for output in seen for part in output} == {dtype}
 
 
-def test_rules_that_take_gradients_need_losses_that_are_not_scaled(monkeypatch):
+def test_rules_that_take_gradients_refuse_scaled_losses(monkeypatch):
     """As in half precision, which no CPU has: a scaler on Fabric's own plugin stands for it."""
     fabric = Engine(precision="bf16-mixed").start([])
     monkeypatch.setattr(fabric.strategy.precision, "scaler", torch.amp.GradScaler("cpu"))
-    with pytest.raises(lp.UsageError, match="MGDA takes gradients of unscaled losses"):
+    with pytest.raises(lp.UsageError, match="MGDA takes gradients itself"):
         _fit_small(lp.Single(_small_network(), 2), MGDA(), "16-mixed", fabric=fabric)

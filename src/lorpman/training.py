@@ -108,8 +108,8 @@ class Training:
                 if "fabric.backward" not in str(error):
                     raise
                 raise UsageError(
-                    f"{type(self.rule).__name__} takes gradients of unscaled losses, which "
-                    "16-mixed cannot give; use the precision bf16-mixed or 32-true"
+                    f"{type(self.rule).__name__} takes gradients itself, without the scaling of "
+                    "losses that 16-mixed needs; use the precision bf16-mixed or 32-true"
                 ) from None
             self._average(synced=bool(calls))
             kept[:] = [now.losses.detach()]
