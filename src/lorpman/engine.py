@@ -47,6 +47,8 @@ class Engine:
     precision: str = "32-true"
     own_preferences: bool = True
     """Every process draws preferences of its own, rather than all of them the same."""
+    compiled: bool = False
+    """Networks go through torch.compile."""
 
     def __post_init__(self) -> None:
         for name, value in (("devices", self.devices), ("nodes", self.nodes)):

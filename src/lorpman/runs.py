@@ -169,6 +169,7 @@ def train(
             splits,
             fabric=fabric,
             own_preferences=engine.own_preferences,
+            compiled=engine.compiled,
             progress=progress,
             checkpoint=out / "checkpoint.safetensors",
             checkpoint_every=checkpoint_every,
@@ -267,10 +268,14 @@ def _check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
         raise UsageError(
             f"{out} holds a run with other settings; resume it with the settings in {existing}"
         )
-    elif (before := read_json(existing, "run").get("engine", engine.described())) != (
-        engine.described()
-    ):
+    elif (before := _engine_of(existing, engine)) != engine.described():
         raise UsageError(f"{out} was trained with other devices or precision: {before}")
+
+
+def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
+    """What a run was trained on; runs from before there was a setting have its default."""
+    before = read_json(run_file, "run").get("engine", engine.described())
+    return {**Engine().described(), **before}
 
 
 def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:

@@ -38,8 +38,10 @@ class Training:
         seed: int | None,
         fabric: "Fabric | None",
         own_preferences: bool = False,
+        compiled: bool = False,
     ) -> None:
         self.model = model
+        self.compiled = compiled
         self.rule = Linear() if objective is None else objective
         self.rule.prepare(model)
         self.fabric = _default_fabric() if fabric is None else fabric
@@ -63,7 +65,8 @@ class Training:
 
     def _set_up(self) -> None:
         self.rule.to(self.fabric.device)
-        self.wrapped, self.optimizer = self.fabric.setup(self.model, self.plain_optimizer)
+        module = torch.compile(self.model) if self.compiled else self.model
+        self.wrapped, self.optimizer = self.fabric.setup(module, self.plain_optimizer)
 
     def begin(self, loader: Iterable[Any]) -> Pass:
         """The batches of this epoch that are still to come."""
