@@ -33,10 +33,15 @@ OWN = {
     "pmtl": {"members": 5},
     "moo-svgd": {"members": 5, "bandwidth": 0.02},
     "png": {"members": 5, "tolerance": 1e-3},
-    "gmooar-u": {"members": 7, "rank": 1, "kernel_width": 0.3},
-    "gmooar-hv": {"members": 7, "rank": 1},
+    "gmooar-u": {"members": 7, "conditioning": "low-rank", "rank": 1, "kernel_width": 0.3},
+    "gmooar-hv": {"members": 7, "conditioning": "low-rank", "rank": 1},
 }
-TITLES = {"vlmop2": "VLMOP2", "zdt1": "ZDT1", "quadratic": "two quadratics"}
+TITLES = {
+    "vlmop2": "VLMOP2",
+    "zdt1": "ZDT1",
+    "quadratic": "two quadratics",
+    "ellipses": "two ellipses",
+}
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 
 
@@ -77,7 +82,7 @@ def _off_the_rays(front: Front) -> tuple[float, float]:
 
 def draw(method: str) -> None:
     """One panel per problem: the true front, the points found, the rays that were asked for."""
-    figure = Figure(figsize=(11, 4.9), layout="constrained")
+    figure = Figure(figsize=(14, 4.9), layout="constrained")
     for axes, problem in zip(figure.subplots(1, len(KNOWN)), KNOWN, strict=True):
         front = find(problem, method)
         assert front.losses is not None

@@ -1,5 +1,10 @@
 import json
+import os
 import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +126,37 @@ def test_a_run_of_its_own_process_is_the_same_run(done, tmp_path):
     row = _compare(tmp_path, ("pamal",), (0,), isolate=True).rows[0]
     assert row.hypervolumes[0] == done[1].rows[1].hypervolumes[0]
     assert 100 * 2**20 < row.peak_memory < 4 * 2**30
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see processes")
+def test_a_killed_comparison_leaves_no_training_behind(tmp_path):
+    command = [sys.executable, "-m", "lorpman", "compare", "multidigits", "--seeds", "0"]
+    command += ["--out", str(tmp_path), "--set", "epochs=1000", "--set", "freeze_epoch=null"]
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _until(lambda: list(tmp_path.glob("*/metrics.jsonl")))
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        assert children
+    finally:
+        parent.kill()
+        parent.wait()
+    _until(lambda: not any(_running(child) for child in children))
+
+
+def _until(holds, seconds=90):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def _running(pid):
+    try:
+        os.kill(int(pid), 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, ValueError):
+        return False
+    return state != "Z"
 
 
 def test_a_setting_goes_to_the_methods_that_have_it(tmp_path):

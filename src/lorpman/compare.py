@@ -1,12 +1,15 @@
 """Compare methods on one problem: train what is missing, then one table and one picture."""
 
+import os
 import statistics
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -204,9 +207,20 @@ def _train(
     identity: dict[str, Any], scale: Scale, run: Path, root: Path, progress: bool, threads: int
 ) -> None:
     torch.set_num_threads(threads)
+    if parent_process() is not None:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     problem, method = identity["problem"], identity["method"]
     spec = Spec.make(problem, method, identity["seed"], identity["settings"], scale)
     train(spec, run, root, resume=True, progress=progress)
+
+
+def _end_with_parent() -> None:
+    """Stop training once nobody waits for it any more, rather than use up the machine."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    # At once: the last checkpoint is whole, and starting again goes on from it.
+    os._exit(1)
 
 
 def _summarise(

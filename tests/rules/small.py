@@ -30,7 +30,8 @@ def tasks(m):
 
 def network(m=2, norm=False, dropout=0.0, seed=1):
     torch.manual_seed(seed)
-    layers = [nn.Linear(4, 6), nn.BatchNorm1d(6) if norm else nn.Tanh(), nn.Dropout(dropout)]
+    norms = [nn.BatchNorm1d(6)] if norm else []
+    layers = [nn.Linear(4, 6), *norms, nn.Tanh(), nn.Dropout(dropout)]
     return lp.SharedBottom(nn.Sequential(*layers), [nn.Linear(6, 1) for _ in range(m)])
 
 

@@ -3,12 +3,14 @@
 import pytest
 import torch
 
+import lorpman as lp
 from lorpman.rules.cagrad import cagrad_weights
 from lorpman.rules.graddrop import graddrop
 from lorpman.rules.imtl import impartial_weights
 from lorpman.rules.mgda import mgda_weights
 from lorpman.rules.nash_mtl import nash_weights
 from lorpman.rules.pcgrad import pcgrad_weights
+from rules.small import make_step, network
 
 oracle = pytest.importorskip("torchjd.aggregation", reason="the oracle torchjd is not installed")
 SIZES = [2, 3, 7]
@@ -90,3 +92,29 @@ def test_graddrop_in_expectation():
         [graddrop(rows, torch.rand(rows.shape[1], dtype=torch.float64)) for _ in range(times)]
     ).mean(0)
     torch.testing.assert_close(ours, mean, atol=0.15, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "aggregator"), [("UPGrad", "UPGrad"), ("AlignedMTL", "AlignedMTL")]
+)
+def test_the_adapter_trains_in_the_direction_of_torchjd(name, aggregator):
+    step = make_step(lp.Single(network(3), 3))
+    shared = step.model.shared_parameters(step.alphas[0])
+    rows = [torch.autograd.grad(loss, shared, retain_graph=True) for loss in step.losses[0]]
+    jacobian = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
+    lp.rules.TorchJD(name).backward(step)
+    ours = torch.cat([p.grad.flatten() for p in shared])
+    theirs = _aggregator(name)(jacobian.double())
+    torch.testing.assert_close(ours.double(), theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_the_adapter_refuses_what_a_resume_would_forget():
+    with pytest.raises(lp.UsageError, match="GradVacWeighting remembers earlier steps"):
+        lp.rules.TorchJD("GradVac")
+
+
+def test_the_adapter_says_what_it_cannot_make():
+    with pytest.raises(lp.UsageError, match="torchjd has no NoneWeighting"):
+        lp.rules.TorchJD("None")
+    with pytest.raises(lp.UsageError, match="KrumWeighting needs arguments"):
+        lp.rules.TorchJD("Krum")

@@ -10,6 +10,7 @@ PROBLEMS = (
     "vlmop2",
     "zdt1",
     "quadratic",
+    "ellipses",
     "multidigits",
     "multimnist",
     "multifashion",

@@ -17,6 +17,7 @@ from lorpman.problems.base import Problem
 from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 20
+_SIZE = 10
 
 
 def vlmop2(x: Tensor) -> Tensor:
@@ -49,6 +50,31 @@ def quadratic(x: Tensor) -> Tensor:
     return torch.stack([(x - a).square().sum(-1), (x + a).square().sum(-1)], -1)
 
 
+def ellipses(x: Tensor) -> Tensor:
+    """``f = |D (x - a)|^2, |D' (x + a)|^2``, the diagonals D from 1 to 1/2 and D' from 1/2 to 1.
+
+    With ``|2 a| = 1``, at ``x [..., n]``, ``[..., 2]``. The front is convex; the set of best
+    points is a curve, since the two bowls are long in different directions.
+    """
+    a, first, second = _bowls(x)
+    f = [(first * (x - a).square()).sum(-1), (second * (x + a).square()).sum(-1)]
+    return torch.stack(f, -1)
+
+
+def _bowls(x: Tensor) -> tuple[float, Tensor, Tensor]:
+    """The centre of the first bowl, and the curvatures of both, ``[n]``, for ``x [..., n]``."""
+    n = x.shape[-1]
+    steep = torch.linspace(1, 0.5, n, dtype=x.dtype, device=x.device).square()
+    return 0.5 / math.sqrt(n), steep, steep.flip(0)
+
+
+def _ellipses_front(t: Tensor) -> Tensor:
+    """Where ``t grad f_1 + (1 - t) grad f_2 = 0``."""
+    a, first, second = _bowls(t.new_empty(_SIZE))
+    towards, away = t[:, None] * first, (1 - t[:, None]) * second
+    return ellipses(a * (towards - away) / (towards + away))
+
+
 @dataclass(frozen=True)
 class Known:
     """Two objectives of a point, and their front."""
@@ -72,8 +98,8 @@ def _line(objectives: Callable[[Tensor], Tensor], n: int, end: float) -> Callabl
 KNOWN = {
     "vlmop2": Known(
         vlmop2,
-        _line(vlmop2, 10, 1 / math.sqrt(10)),
-        10,
+        _line(vlmop2, _SIZE, 1 / math.sqrt(_SIZE)),
+        _SIZE,
         0.3,
         False,
         1.0,
@@ -82,7 +108,7 @@ KNOWN = {
     "zdt1": Known(
         zdt1,
         lambda t: torch.stack([(1 - t).square(), t], 1),
-        10,
+        _SIZE,
         0.4,
         True,
         1.1,
@@ -90,12 +116,21 @@ KNOWN = {
     ),
     "quadratic": Known(
         quadratic,
-        _line(quadratic, 10, 0.5 / math.sqrt(10)),
-        10,
+        _line(quadratic, _SIZE, 0.5 / math.sqrt(_SIZE)),
+        _SIZE,
         0.5,
         False,
         1.0,
         "a point of 10 numbers, 2 quadratic objectives, a convex front",
+    ),
+    "ellipses": Known(
+        ellipses,
+        _ellipses_front,
+        _SIZE,
+        0.5,
+        False,
+        1.0,
+        "a point of 10 numbers, 2 stretched bowls, a convex front over a curved set",
     ),
 }
 

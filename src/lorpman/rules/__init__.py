@@ -5,6 +5,7 @@ from lorpman.rules.balancer import Balancer, Row, Weighting
 from lorpman.rules.cagrad import CAGrad
 from lorpman.rules.dwa import DynamicWeightAverage
 from lorpman.rules.epo import Epo
+from lorpman.rules.from_torchjd import TorchJD
 from lorpman.rules.gmooar import GMOOAR
 from lorpman.rules.graddrop import GradDrop
 from lorpman.rules.imtl import IMTL, ImpartialLosses
@@ -38,6 +39,7 @@ __all__ = [
     "RandomWeighting",
     "RotoGrad",
     "Row",
+    "TorchJD",
     "UncertaintyWeighting",
     "Weighting",
 ]

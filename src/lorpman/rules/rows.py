@@ -9,6 +9,7 @@ from torch import nn
 
 from lorpman import rules
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.film import Film
 from lorpman.manifold.finite import Population, Single, rays
 from lorpman.manifold.learned import Learned
 from lorpman.manifold.low_rank import LowRank
@@ -95,8 +96,12 @@ class PngSettings(Group):
 
 class GmooarSettings(Group):
     members: int = Field(15, ge=1)
+    conditioning: Literal["film", "low-rank"] = "film"
+    """FiLM as published, or LORPMAN's deltas, which need no activations in the network."""
+    stages: tuple[str, ...] = ()
+    """Where FiLM modulates features; those the network declares if none."""
     rank: int = Field(8, ge=1)
-    scale: float = 1.0
+    """Of the deltas."""
     reference_rate: float = Field(0.005, gt=0)
     kernel_width: float = Field(0.01, gt=0)
 
@@ -120,7 +125,11 @@ def _population(network: nn.Module, num_tasks: int, shared: Shared, own: Any) ->
 
 
 def _learned(network: nn.Module, num_tasks: int, shared: Shared, own: GmooarSettings) -> Manifold:
-    inner = LowRank(network, num_tasks, rank=own.rank, scale=own.scale, shared=shared)
+    inner: Manifold
+    if own.conditioning == "film":
+        inner = Film(network, num_tasks, own.stages or None)
+    else:
+        inner = LowRank(network, num_tasks, rank=own.rank, shared=shared)
     return Learned(inner, own.members)
 
 
@@ -226,6 +235,18 @@ SINGLE: Sequence[Method] = (
         "weights that lower the loss on other data (TMLR 2022)",
         AutoLambdaSettings,
         lambda own: rules.AutoLambda(own.initial_weight, own.weight_rate),
+    ),
+    _row(
+        "upgrad",
+        "gradients projected so that none conflicts, by torchjd (2024)",
+        Nothing,
+        lambda own: rules.TorchJD("UPGrad"),
+    ),
+    _row(
+        "aligned-mtl",
+        "gradients made orthogonal and equally long, by torchjd (CVPR 2023)",
+        Nothing,
+        lambda own: rules.TorchJD("AlignedMTL"),
     ),
 )
 
