@@ -280,7 +280,11 @@ def test_twenty_tasks_have_parallel_axes_that_can_be_brushed(window, objects, tm
             .filter((trace) => trace.customdata && trace.opacity === 1)
             .flatMap((trace) => trace.customdata.map((what) => what[1])))].sort((a, b) => a - b)"""
         view.page.wait_for_function(f"({bold})().length > 0")
+        # It stays while the preference moves on.
+        move(view, 0.3, slider=0)
         assert view.page.evaluate(bold) == kept
+        view.page.mouse.dblclick(at[0] + 30, at[1] + at[2] / 2)
+        view.page.wait_for_function(f"({bold})().length === 0")
 
 
 def scattered(run, copy):

@@ -68,7 +68,7 @@ def _stores(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         for run in runs
     ]
     ends = {"tasks": list(runs[0].front.tasks), "worst": worst, "best": best}
-    names = ("preference", "picked", "asked", "now", "found", "scheme", "address")
+    names = ("preference", "picked", "asked", "now", "found", "brush", "scheme", "address")
     return html.Div(
         [
             *(dcc.Store(id=name) for name in names),
@@ -120,6 +120,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         _legend(runs),
         html.Div(graphs, className="graphs", id="graphs"),
         html.P(hint, className="hint"),
+        html.Button("Show all lines", id="unbrush", className="small" if count > 3 else "absent"),
         html.P([html.Span("◆ ", className="you"), html.Span(id="where")], className="hint"),
         _points_table(runs),
         name="front",
