@@ -13,10 +13,6 @@ from lorpman.explore.opened import Opened
 from lorpman.plot import volume_text
 
 _GRAPH: Any = {"displaylogo": False, "responsive": True, "displayModeBar": False}
-_ZOOMABLE: Any = _GRAPH | {
-    "displayModeBar": "hover",
-    "modeBarButtonsToRemove": ["lasso2d", "toImage"],
-}
 
 
 def layout(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
@@ -95,7 +91,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
     graphs = [
         dcc.Graph(
             id="front",
-            config=_ZOOMABLE,
+            config=_GRAPH,
             className="graph tall",
             responsive=True,
         ),
