@@ -25,13 +25,12 @@ def resident(process):
 @pytest.fixture
 def server(digits):
     command = [sys.executable, "-m", "lorpman", "explore", str(digits), "--port", "0"]
-    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, text=True)
-    try:
-        url = process.stdout.readline().split()[1]
-        yield process, url
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
+    started = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, text=True)
+    with started as process:
+        try:
+            yield process, process.stdout.readline().split()[1]
+        finally:
+            process.terminate()
 
 
 def moving(url, output, until, times, errors):
