@@ -369,9 +369,14 @@ def test_a_score_may_be_a_plain_number():
     assert lp.evaluate(lp.LowRank(_network(), 2), tasks, batches(_data(), 30)).hypervolume() > 0
 
 
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
 def test_compiled_networks_train_alike_through_the_freeze_epoch():
+    from torch._dynamo.utils import counters
+
     plain, _ = _fit(freeze_epoch=1, epochs=2)
+    counters.clear()
     compiled, _ = _fit(freeze_epoch=1, epochs=2, compiled=True)
+    assert counters["stats"]["unique_graphs"] > 0
     for (name, value), other in zip(
         plain.state_dict().items(), compiled.state_dict().values(), strict=True
     ):

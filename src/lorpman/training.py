@@ -66,7 +66,10 @@ class Training:
     def _set_up(self) -> None:
         self.rule.to(self.fabric.device)
         module = torch.compile(self.model) if self.compiled else self.model
-        self.wrapped, self.optimizer = self.fabric.setup(module, self.plain_optimizer)
+        # Compiled inside Fabric's wrapper and not around it, since forward looks into the wrapper.
+        self.wrapped, self.optimizer = self.fabric.setup(
+            module, self.plain_optimizer, _reapply_compile=False
+        )
 
     def begin(self, loader: Iterable[Any]) -> Pass:
         """The batches of this epoch that are still to come."""
