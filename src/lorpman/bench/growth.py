@@ -1,14 +1,21 @@
 """How a LORPMAN step grows with the number of tasks m, the rank r and the window b.
 
-The step is b plain passes and the merge. Of the merge the formula says: for a weight of
-``d x k``, forward and backward take ``6 b m r d k`` operations with one product of concatenated
-factors, and ``6 m r d k`` plus traffic of ``b m d k`` if each ``B_i A_i`` is built once. The
-first is an upper bound of what a chooser between them takes, so nothing may grow faster.
+A step is b plain passes and the merge. For a weight of ``d x k`` the merge takes, forward and
+backward, ``6 b m r d k`` operations in products of concatenated factors, and reads and writes
+``b d k`` numbers a fixed number of times. (Building each ``B_i A_i`` once takes ``6 m r d k``
+operations and ``b m d k`` numbers; a chooser takes the smaller.) So
+
+    seconds = b * plain + p * b m r + q * b
+
+with two constants of the machine, p and q, which are fitted to all points of all axes together.
+Nothing may lie above it.
 """
 
+import statistics
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -29,6 +36,8 @@ BASE = {"m": 10, "r": 8, "b": 4}
 NAMES = {"m": "tasks m", "r": "rank r", "b": "preferences per step b"}
 _WIDTH, _LAYERS, _BATCH, _CLASSES = 512, 3, 128, 2
 _FLOAT = 4
+TOLERANCE = 1.15
+"""A time above the formula by less is noise."""
 
 
 def growth(conditions: Conditions) -> dict[str, Any]:
@@ -36,33 +45,40 @@ def growth(conditions: Conditions) -> dict[str, Any]:
     places = {axis: [{**BASE, axis: value} for value in AXES[axis]] for axis in AXES}
     if conditions.quick:
         places = {axis: points[::2] for axis, points in places.items()}
-    merged = _merge_seconds_of_base(conditions)
+    measured = {axis: [_point(p, conditions) for p in places[axis]] for axis in places}
+    _expect(measured)
     return {
         "network": f"{_LAYERS} layers of {_WIDTH} x {_WIDTH}, batch {_BATCH}",
         "base": BASE,
-        "axes": {axis: [_point(p, merged, conditions) for p in places[axis]] for axis in places},
+        "axes": measured,
     }
 
 
-def _merge_seconds_of_base(conditions: Conditions) -> float:
-    times = interleave(_contenders(**BASE), conditions)
-    return _median(times["lorpman"]) - BASE["b"] * _median(times["plain"])
-
-
-def _point(place: dict[str, int], merge_of_base: float, conditions: Conditions) -> dict[str, Any]:
+def _point(place: dict[str, int], conditions: Conditions) -> dict[str, Any]:
     contenders = _contenders(**place)
     times = interleave(contenders, conditions)
-    factor = (place["m"] * place["r"] * place["b"]) / (BASE["m"] * BASE["r"] * BASE["b"])
-    plain = place["b"] * _median(times["plain"])
     return {
         **place,
-        "seconds": _median(times["lorpman"]),
-        "plain seconds": plain,
-        "expected seconds": plain + merge_of_base * factor,
+        "seconds": statistics.median(times["lorpman"]),
+        "plain seconds": place["b"] * statistics.median(times["plain"]),
         "bytes": peak_of_tensors(contenders["lorpman"]) + _held_bytes(**place),
         "expected bytes": expected_bytes(**place),
         "rounds": times,
     }
+
+
+def _expect(measured: dict[str, list[dict[str, Any]]]) -> None:
+    """Add to every point what the formula says, with the best constants for all of them."""
+    from scipy.optimize import nnls
+
+    points = [point for axis in measured.values() for point in axis]
+    work = np.array([[p["b"] * p["m"] * p["r"], p["b"]] for p in points], dtype=float)
+    merge = np.array([p["seconds"] - p["plain seconds"] for p in points])
+    # Relative errors count, or the largest points would decide alone.
+    weights = 1 / np.array([p["seconds"] for p in points])
+    constants, _ = nnls(work * weights[:, None], merge * weights)
+    for point, extra in zip(points, work @ constants, strict=True):
+        point["expected seconds"] = point["plain seconds"] + float(extra)
 
 
 def _contenders(m: int, r: int, b: int) -> dict[str, Callable[[], object]]:
@@ -109,16 +125,36 @@ def _held_bytes(m: int, r: int, b: int) -> int:
 def expected_bytes(m: int, r: int, b: int) -> int:
     """By the formula: parameters, gradients, b merged weights, b passes' activations.
 
-    Of the b merged weights of all layers the values live until the backward pass, where their
-    gradients join them layer by layer: one more layer at a time. Products of one layer, with
-    factors scaled by b preferences, come on top.
+    The b merged weights of all layers, and the factors scaled by b preferences, live until the
+    backward pass. There the gradients of one layer at a time come on top: b of them, and the
+    same once more in one tensor.
     """
     merged = b * _LAYERS * _WIDTH * _WIDTH
     scaled = b * _LAYERS * _WIDTH * m * r
-    one_layer = b * _WIDTH * _WIDTH + b * _WIDTH * m * r
+    one_layer = 2 * b * _WIDTH * _WIDTH + b * _WIDTH * m * r
     activations = b * _BATCH * (2 * _LAYERS * _WIDTH + 3 * m * _CLASSES)
     return _held_bytes(m, r, b) + _FLOAT * (merged + scaled + one_layer + activations)
 
 
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+def too_fast(points: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    """The points whose ``what`` (seconds or bytes) lies clearly above the formula."""
+    return [p for p in points if p[what] > TOLERANCE * p[f"expected {what}"]]
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The study as a table, and whether anything grows faster than it should."""
+    head = ["| axis | value | ms | formula | MiB | formula |", "|---|---|---|---|---|---|"]
+    body = [
+        f"| {axis} | {p[axis]} | {1e3 * p['seconds']:.1f} | {1e3 * p['expected seconds']:.1f} | "
+        f"{p['bytes'] / 2**20:.1f} | {p['expected bytes'] / 2**20:.1f} |"
+        for axis, points in found["axes"].items()
+        for p in points
+    ]
+    above = [
+        f"{what} at {axis}={p[axis]}"
+        for axis, points in found["axes"].items()
+        for what in ("seconds", "bytes")
+        for p in too_fast(points, what)
+    ]
+    said = f"Above the formula by more than {TOLERANCE - 1:.0%}: {', '.join(above) or 'nothing'}."
+    return "\n".join([*head, *body, "", said])

@@ -1,5 +1,6 @@
 """The rows about what comes after training, and about terms: none of them takes a step."""
 
+import statistics
 import time
 from collections.abc import Callable
 
@@ -186,4 +187,4 @@ def import_time(conditions: Conditions) -> Measured:
     rounds = conditions.rounds(time.perf_counter() - began)
     found = [float(run_python(code, [], conditions.threads).output) for _ in range(rounds)]
     times: Times = {"import lorpman": found}
-    return Measured(sorted(found)[len(found) // 2], times)
+    return Measured(statistics.median(found), times)

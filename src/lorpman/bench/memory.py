@@ -83,6 +83,8 @@ def peak_of_tensors(call: Callable[[], object]) -> int:
     Counted by PyTorch's allocator, so exact, and the same however busy the machine is; what
     libraries below PyTorch take for themselves is not in it.
     """
+    # Above all its levels: the profiler's library otherwise writes a line on standard error.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     activities = [torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
         call()

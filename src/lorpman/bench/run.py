@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -41,10 +40,15 @@ class Report:
         parts: list[Outcome | StudyOutcome] = [*self.outcomes, *self.studies]
         return [part.name for part in parts if part.status == "failed"]
 
+    def command(self) -> str:
+        """What repeats this run."""
+        quick = "--quick " if self.conditions.quick else ""
+        return f"lorpman bench {quick}--threads {self.conditions.threads}"
+
     def as_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "command": "lorpman " + " ".join(sys.argv[1:]),
+            "command": self.command(),
             "started": self.started,
             "seconds": self.seconds,
             "quick": self.conditions.quick,

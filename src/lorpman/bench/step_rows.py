@@ -1,6 +1,8 @@
 """The rows about training steps: LORPMAN's against b plain ones."""
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 
 from lorpman.bench.member_layers import member_layers_step
 from lorpman.bench.row import Measured
@@ -9,6 +11,8 @@ from lorpman.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.bench.workload import Workload, census, lenet, resnet, vgg
 
 _HALF_WIDTH = "quick: the network at half its width"
+# Two PaMaLs of 20 networks each, with gradients and momentum: 3.6 GB each, and room to work in.
+_PAMAL_BYTES = 9 * 2**30
 
 
 def step_row(workload: Workload, conditions: Conditions, note: str = "") -> Measured:
@@ -58,8 +62,21 @@ def vgg_step(conditions: Conditions) -> Measured:
     """Beside LORPMAN: PaMaL as it is publicly written, and ours."""
     workload = vgg(width=32 if conditions.quick else 64)
     contenders = _contenders(workload)
-    contenders["pamal, layers of members"] = member_layers_step(workload)
-    contenders["pamal, lp.Convex"] = fit_step(workload, "pamal")
-    times = interleave(contenders, conditions)
     note = _HALF_WIDTH if conditions.quick else ""
+    if _available_memory() < _PAMAL_BYTES:
+        note = f"without PaMaL, which needs {_PAMAL_BYTES / 2**30:.0f} GiB of free memory"
+    else:
+        contenders["pamal, layers of members"] = member_layers_step(workload)
+        contenders["pamal, lp.Convex"] = fit_step(workload, "pamal")
+    times = interleave(contenders, conditions)
     return Measured(ratio(times, "lorpman", "plain"), times, _second_numbers(times), note)
+
+
+def _available_memory() -> float:
+    """Bytes that can be taken without swapping; no limit where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return math.inf
+    found = [line.split() for line in lines if line.startswith("MemAvailable:")]
+    return 1024 * float(found[0][1]) if found else math.inf
