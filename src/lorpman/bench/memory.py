@@ -1,7 +1,6 @@
 """Peak memory of a training step, taken in fresh processes."""
 
 import os
-import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
     workload = vgg(width)
     step, own = _lorpman(workload) if who == "lorpman" else (_plain(workload), 0)
     step()
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before - own
+    resident = _peak_resident() - before - own
     # Gradients stay from the first step: what this one allocates comes on top of them.
     held = _bytes_of_gradients_and_parameters(workload)
     return {"resident": float(resident), "tensors": float(peak_of_tensors(step) + held)}
@@ -106,5 +105,15 @@ def _warm_up() -> None:
 
 
 def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return _from_status("VmRSS")
+
+
+def _peak_resident() -> int:
+    """Not ``ru_maxrss``: Linux lets a new process start with the peak of the one before it."""
+    return _from_status("VmHWM")
+
+
+def _from_status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(f"{field}:")]
+    return 1024 * int(line.split()[1])

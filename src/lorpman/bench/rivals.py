@@ -15,15 +15,13 @@ from lorpman.fit import fit
 
 METHODS = ("lorpman", "pamal", "cosmos", "film", "phn", "phn-hvi", "chunked-phn")
 STRAIGHTFORWARD = "pamal, layers of members"
-_BATCHES = 4
-"""Of an epoch: the parts of one that do not grow with it are small, so few will do."""
 
 
 def rivals(conditions: Conditions) -> dict[str, Any]:
     """Ratios to a plain step, and to a plain epoch, of every method with its own window."""
     workload = lenet()
     steps = interleave(_steps(workload), conditions)
-    epochs = interleave(_epochs(workload), conditions)
+    epochs = interleave(_epochs(workload, 2 if conditions.quick else 4), conditions)
     found = []
     for name in (*METHODS, STRAIGHTFORWARD):
         window = workload.spec_of(name.partition(",")[0]).training.window
@@ -48,11 +46,14 @@ def _steps(workload: Workload) -> dict[str, Callable[[], object]]:
     return contenders
 
 
-def _epochs(workload: Workload) -> dict[str, Callable[[], object]]:
-    """Whole epochs through a loader, without looking at the front at their end."""
+def _epochs(workload: Workload, count: int) -> dict[str, Callable[[], object]]:
+    """Whole epochs of ``count`` batches, without looking at the front at their end.
+
+    What an epoch costs beside its batches is little, so that few of them will do.
+    """
     size = workload.spec.training.batch_size
-    x = workload.x.repeat(_BATCHES, 1, 1, 1)
-    data = Arrays(x, [target.repeat(_BATCHES) for target in workload.targets])
+    x = workload.x.repeat(count, 1, 1, 1)
+    data = Arrays(x, [target.repeat(count) for target in workload.targets])
     contenders: dict[str, Callable[[], object]] = {
         "plain": _plain_epoch(workload, DataLoader(data, size, shuffle=True, collate_fn=_as_it_is))
     }
