@@ -8,34 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from command_line import command, files, notes, refused, run
 from lorpman.cli import main
 from lorpman.front import Front
 
 QUICK = ["--epochs", "1", "--quiet", "--set", "watch_samples=100"]
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error of one command."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return stop.value.code, captured.out, captured.err
-
-
-def refused(capsys, *arguments):
-    """The one line on standard error with which a command is refused."""
-    code, out, err = run(capsys, *arguments)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("lorpman: ")
-    assert err.count("\n") == 1
-    return err
-
-
-def files(folder):
-    return {
-        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
 
 
 def describe(run, **changes):
@@ -82,7 +59,7 @@ def test_a_run_directory_is_complete(trained):
     assert described["method"] == "lorpman"
     assert described["settings"]["epochs"] == 1
     assert described["versions"]["torch"] == torch.__version__
-    (note,) = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    (note,) = notes(trained)
     assert set(note["losses"]) == {"left", "right"}
     assert note["hypervolume"] > 0
     assert (trained / "front.png").read_bytes().startswith(b"\x89PNG")
@@ -257,22 +234,19 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, tmp_path):
     options = ["--epochs", "4", "--set", "watch_samples=100", "--set", "freeze_epoch=3"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run(capsys, "train", "multidigits", "--out", whole, "--quiet", *options)[0] == 0
-    command = [sys.executable, "-m", "lorpman", "train", "multidigits", "--out", str(cut), *options]
+    started = command("train", "multidigits", "--out", cut, *options)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(started, env=environment, stderr=subprocess.PIPE, text=True) as process:
         # A line is printed at the end of every epoch: kill in the middle of the third.
         for _ in range(2):
             assert process.stderr.readline().startswith("epoch ")
         process.kill()
-    assert len((cut / "metrics.jsonl").read_text().splitlines()) >= 1
+    assert len(notes(cut)) >= 1
     code, *_ = run(capsys, "train", "multidigits", "--out", cut, "--resume", "--quiet", *options)
     assert code == 0
     for name in ("checkpoint.safetensors", "front.json"):
         assert (cut / name).read_bytes() == (whole / name).read_bytes()
-    numbers = [
-        json.loads(line)["number"] for line in (cut / "metrics.jsonl").read_text().splitlines()
-    ]
-    assert numbers == [1, 2, 3, 4]
+    assert [note["number"] for note in notes(cut)] == [1, 2, 3, 4]
 
 
 def test_import_stays_light():

@@ -7,25 +7,8 @@ import shutil
 
 import pytest
 
+from command_line import files, notes, refused, run
 from lorpman.cli import main
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error of one command."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return stop.value.code, captured.out, captured.err
-
-
-def refused(capsys, *arguments):
-    """The one line on standard error with which a command is refused."""
-    code, out, err = run(capsys, *arguments)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("lorpman: ")
-    assert err.count("\n") == 1
-    return err
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +49,8 @@ def test_select_chooses_on_validation_and_reports_on_test(capsys, trained):
         (["--at-most", "left=0.3", "--knee"], "at_most cannot bound 'left'"),
         (["--utility", "left=-1"], "a weight must be 0 or more"),
         (["--target", "left=nan"], "must be finite"),
+        (["--target", "left=1", "--target", "left=0.5"], "--target expects each task once"),
+        (["--utility", "left=0"], "--utility needs a weight above 0"),
     ],
 )
 def test_a_bad_demand_is_refused(capsys, trained, demand, message):
@@ -106,6 +91,14 @@ def test_a_bad_export_is_refused(capsys, trained, tmp_path, monkeypatch, options
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_export_never_replaces_the_run(capsys, trained):
+    before = files(trained)
+    to = trained / "checkpoint.safetensors"
+    message = refused(capsys, "export", trained, "--alpha", "0.3,0.7", "--to", to)
+    assert "is the checkpoint of a run" in message
+    assert files(trained) == before
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -129,14 +122,14 @@ def test_a_run_that_does_not_fit_is_refused_and_kept(
         99 if damage == "version" else {**described["settings"], "rank": 7}
     )
     (out / "run.json").write_text(json.dumps(described))
-    before = {path: path.read_bytes() for path in out.iterdir()}
+    before = files(out)
     name, *options = command
     arguments = [name, out, *options]
     if name == "train":
         settings = ["--epochs", 2, "--set", "watch_samples=100", "--set", "rank=7", "--quiet"]
         arguments = ["train", "multidigits", "--out", out, *options, *settings]
     assert message in refused(capsys, *arguments)
-    assert {path: path.read_bytes() for path in out.iterdir()} == before
+    assert files(out) == before
     assert list(tmp_path.iterdir()) == [out]
 
 
@@ -147,9 +140,8 @@ def test_loggers_hold_what_the_metrics_hold(capsys, tmp_path):
 
     def check():
         rows = list(csv.DictReader((out / "csv" / "metrics.csv").read_text().splitlines()))
-        notes = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         assert [int(row["step"]) for row in rows] == [1, 2, 3]
-        for row, note in zip(rows, notes[1:], strict=True):
+        for row, note in zip(rows, notes(out)[1:], strict=True):
             assert float(row["loss/f1"]) == pytest.approx(note["losses"]["f1"])
         assert len(list((out / "tensorboard").glob("events.out.tfevents.*"))) == 1
 

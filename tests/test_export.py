@@ -3,12 +3,15 @@ import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 import lorpman as lp
+from lorpman import checkpoint
 from properties import randomise
 
 ALPHA = torch.tensor([0.3, 0.7])
@@ -137,6 +140,7 @@ def test_bad_targets_are_refused(tmp_path):
         (ALPHA, "m.pth", x, "unknown file format '.pth'"),
         (ALPHA, "folder.onnx", x, "it is a directory"),
         (ALPHA, "none/m.safetensors", x, "there is no folder"),
+        (ALPHA, "onnx", x, "no suffix that tells the file format"),
         (ALPHA, "m.pt2", None, "needs an example"),
         (ALPHA, "m.pt2", x[:1], "at least 2 samples"),
         (None, "m.safetensors", x, "holds one network"),
@@ -145,6 +149,37 @@ def test_bad_targets_are_refused(tmp_path):
         with pytest.raises(ValueError, match=message):
             lp.export(model, alpha, tmp_path / to, example)
     assert _files(tmp_path) == ["folder.onnx"]
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt2", ".onnx"])
+def test_a_folder_that_cannot_be_written_to_is_named(suffix):
+    """/proc refuses new files to everybody, root included."""
+    if not Path("/proc/self").is_dir():
+        pytest.skip("needs /proc")
+    if suffix == ".onnx":
+        pytest.importorskip("onnxruntime")
+    to, example = Path(f"/proc/self/model{suffix}"), torch.randn(3, 1, 8, 8)
+    with pytest.raises(lp.UsageError, match=f"cannot write '{to}'"):
+        lp.export(_model(), ALPHA, to, example)
+
+
+def test_a_checkpoint_is_never_written_over(tmp_path):
+    to = tmp_path / "checkpoint.safetensors"
+    checkpoint.save({"weight": torch.zeros(2)}, to)
+    before = to.read_bytes()
+    with pytest.raises(lp.UsageError, match="is the checkpoint of a run"):
+        lp.export(_model(), ALPHA, to)
+    assert to.read_bytes() == before
+    assert _files(tmp_path) == [to.name]
+
+
+def test_weights_in_any_memory_order(tmp_path):
+    network = Net().to(memory_format=torch.channels_last)
+    model = lp.LowRank(network, 2, rank=2, shared=["conv", "norm"])
+    lp.export(model, ALPHA, tmp_path / "m.safetensors")
+    loaded = load_file(tmp_path / "m.safetensors")
+    for name, value in model.solution(ALPHA).state_dict().items():
+        assert torch.equal(loaded[name], value)
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):

@@ -367,3 +367,12 @@ def test_a_score_may_be_a_plain_number():
 
     tasks = [lp.Task(name, F.mse_loss, score, False, 10.0) for name in ("left", "right")]
     assert lp.evaluate(lp.LowRank(_network(), 2), tasks, batches(_data(), 30)).hypervolume() > 0
+
+
+def test_compiled_networks_train_alike_through_the_freeze_epoch():
+    plain, _ = _fit(freeze_epoch=1, epochs=2)
+    compiled, _ = _fit(freeze_epoch=1, epochs=2, compiled=True)
+    for (name, value), other in zip(
+        plain.state_dict().items(), compiled.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(value, other, atol=1e-5, rtol=1e-4, msg=name)

@@ -1,6 +1,5 @@
 """Interrupted at any step, by anything, and resumed: the same bits as without interruption."""
 
-import json
 import os
 import random
 import shutil
@@ -17,13 +16,14 @@ from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
+from command_line import command, notes, settings
 from lorpman import checkpoint
 from lorpman.checkpoint import CheckpointWarning, previous
 from lorpman.data.base import Arrays, batches
 from lorpman.errors import TrainingInterrupted
 
 SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512")
-OPTIONS = ["--epochs", "3", *(part for setting in SETTINGS for part in ("--set", setting))]
+OPTIONS = ["--epochs", "3", *settings(*SETTINGS)]
 
 
 class Noisy:
@@ -191,7 +191,7 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
 
 
 def _command(out, *more):
-    return [sys.executable, "-m", "lorpman", "train", "multidigits", "--out", str(out), *more]
+    return command("train", "multidigits", "--out", out, *more)
 
 
 @pytest.fixture(scope="module")
@@ -204,58 +204,81 @@ def whole(tmp_path_factory):
 def _assert_same_run(run, whole):
     for name in ("checkpoint.safetensors", "front.json"):
         assert (run / name).read_bytes() == (whole / name).read_bytes(), name
-    notes = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    expected = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-    for found, wanted in zip(notes, expected, strict=True):
+    for found, wanted in zip(notes(run), notes(whole), strict=True):
         varying = {"seconds": 0, "peak_memory": 0}
         assert {**found, **varying} == {**wanted, **varying}
 
 
-def _kill_until_done(run, whole, kills, seed):
-    """SIGKILL at random moments, resume each time, and compare the end with ``whole``.
-
-    Children are forked from a process that has everything imported, so that almost every kill
-    hits training itself; with a checkpoint at every step, many hit the writing of one.
-    """
-    helper = f"""
+KILLER = """
 import os, sys, random, signal, time
-sys.argv = ["lorpman"]
 from lorpman.cli import main
 import lorpman.runs, lightning_fabric, sklearn.datasets, matplotlib.figure
-draw, kills = random.Random({seed}), 0
-arguments = {_command(run, "--quiet", "--checkpoint-every", "1", "--resume", *OPTIONS)[3:]!r}
+
+def die_while_writing(moment):
+    # SIGKILL at the moment-th step on a checkpoint's files: opened to sync, linked, renamed, ...
+    left = [moment]
+    def hook(event, arguments):
+        if event in ("open", "os.link", "os.chmod", "os.rename"):
+            left[0] -= "checkpoint" in str(arguments[0])
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+kills, seed, *arguments = GIVEN
+sys.argv = ["lorpman"]
+draw, killed, writing = random.Random(int(seed)), 0, 0
 while True:
+    in_writing, moment = killed % 2 == 1, draw.randint(1, 12)
     child = os.fork()
     if child == 0:
+        if killed < int(kills) and in_writing:
+            die_while_writing(moment)
         main(arguments)
-    if kills < {kills}:
+    if killed < int(kills) and not in_writing:
         time.sleep(draw.uniform(0.1, 1.2))
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    kills += os.WIFSIGNALED(status)
     if not os.WIFSIGNALED(status):
-        print(kills)
+        print(killed, writing)
         sys.exit(os.waitstatus_to_exitcode(status))
+    killed, writing = killed + 1, writing + in_writing
 """
-    done = subprocess.run([sys.executable, "-c", helper], capture_output=True, text=True)
+
+
+def _kill_until_done(run, whole, kills, seed):
+    """SIGKILL again and again, resume each time, and compare the end with ``whole``.
+
+    Every other kill comes at a random time, the rest within the writing of a checkpoint, of which
+    there is one at every step. Children are forked from a process that has everything imported,
+    so that almost every kill hits training itself. Gives back the kills of both kinds together,
+    and those within a writing.
+    """
+    options = ["--quiet", "--checkpoint-every", "1", "--resume", *OPTIONS]
+    given = [str(kills), str(seed), *_command(run, *options)[3:]]
+    killer = KILLER.replace("GIVEN", repr(given))
+    done = subprocess.run([sys.executable, "-c", killer], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     _assert_same_run(run, whole)
     assert not list(run.glob(".*"))
-    return int(done.stdout.splitlines()[-1])
+    killed, writing = done.stdout.splitlines()[-1].split()
+    return int(killed), int(writing)
 
 
 def test_killed_at_random_moments(tmp_path, whole):
-    assert _kill_until_done(tmp_path / "run", whole, kills=4, seed=0) >= 2
+    killed, writing = _kill_until_done(tmp_path / "run", whole, kills=4, seed=0)
+    assert killed >= 2
+    assert writing >= 1
 
 
 @pytest.mark.soak
 def test_killed_at_twenty_random_moments(tmp_path, whole):
-    kills = seed = 0
-    while kills < 20:
+    killed = writing = seed = 0
+    while killed < 20:
         run = tmp_path / f"run-{seed}"
-        kills += _kill_until_done(run, whole, kills=20 - kills, seed=seed)
+        more, within = _kill_until_done(run, whole, kills=20 - killed, seed=seed)
+        killed, writing, seed = killed + more, writing + within, seed + 1
         shutil.rmtree(run)
-        seed += 1
+    assert writing >= 5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,27 +12,25 @@ import pytest
 import torch
 
 import lorpman as lp
+from command_line import command, notes, settings
 from lorpman import checkpoint
 from lorpman.data.base import Arrays
 from lorpman.data.shards import shared_batches
 from lorpman.engine import Engine
+from lorpman.errors import ProcessLost
+from lorpman.rules import IMTL, MGDA, AutoLambda, FeatureMGDA
 
 SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512", "lambda_p=0")
-OPTIONS = ["--epochs", "3", *(part for setting in SETTINGS for part in ("--set", setting))]
+OPTIONS = ["--epochs", "3", *settings(*SETTINGS)]
 TWO = ["--devices", "2", "--strategy", "ddp"]
 
 
 def _command(out, *more):
-    options = ["train", "multidigits", "--out", str(out), *OPTIONS, *more]
-    return [sys.executable, "-m", "lorpman", *options]
-
-
-def _notes(out):
-    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return command("train", "multidigits", "--out", out, *OPTIONS, *more)
 
 
 def _assert_same_curve(left, right, tolerance=1e-5):
-    for ours, theirs in zip(_notes(left), _notes(right), strict=True):
+    for ours, theirs in zip(notes(left), notes(right), strict=True):
         assert ours["frozen"] == theirs["frozen"]
         for task, loss in ours["losses"].items():
             assert loss == pytest.approx(theirs["losses"][task], rel=tolerance)
@@ -53,7 +50,7 @@ def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("test hypervolume") == 1  # only the first process speaks and writes
-    assert [note["frozen"] for note in _notes(out)] == [False, True, True]
+    assert [note["frozen"] for note in notes(out)] == [False, True, True]
     _assert_same_curve(out, alone)
     described = json.loads((out / "run.json").read_text())
     assert described["engine"]["devices"] == 2
@@ -66,9 +63,9 @@ def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
 def test_the_same_under_torchrun(tmp_path, alone):
     out = tmp_path / "run"
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command = _command(out, "--quiet", "--preferences", "same")[1:]
+    started = _command(out, "--quiet", "--preferences", "same")[1:]
     done = subprocess.run(
-        [*launcher, "--master-port", "29617", *command], capture_output=True, text=True
+        [*launcher, "--master-port", "29617", *started], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     _assert_same_curve(out, alone)
@@ -86,37 +83,75 @@ def _children(pid):
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="finds processes in /proc")
-def test_one_process_dying_ends_the_run_with_a_message(tmp_path):
+@pytest.mark.parametrize("first_dies", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_one_process_dying_ends_the_run_with_a_message(tmp_path, first_dies):
     out = tmp_path / "run"
-    command = _command(out, *TWO)
-    command[command.index("--epochs") + 1] = "200"
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    started = _command(out, *TWO, "--epochs", 200)
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True) as process:
         for _ in range(2):  # when the second epoch ends, the first one is saved
             assert process.stderr.readline().startswith("epoch ")
         (child,) = _children(process.pid)
-        began = time.monotonic()
-        os.kill(child, signal.SIGKILL)
-        rest = process.stderr.read()
-    assert process.returncode != 0
-    assert time.monotonic() - began < 60
-    said = [line for line in rest.splitlines() if line.startswith("lorpman: ")]
-    assert said
-    assert said[-1].endswith("this run is ended, continue it with --resume")
-    assert "Traceback" not in rest
+        os.kill(process.pid if first_dies else child, signal.SIGKILL)
+        rest = process.stderr.read()  # ends when both processes have
+    assert process.returncode == (-signal.SIGKILL if first_dies else ProcessLost.code)
+    (said,) = [line for line in rest.splitlines() if not line.startswith("epoch ")]
+    assert said.startswith("lorpman: ")
+    assert said.endswith("this run is ended, continue it with --resume")
     checkpoint.load(out / "checkpoint.safetensors")
+
+
+LOSING = """
+import os, sys, time
+from lorpman.engine import Engine, together
+fabric = Engine(devices=2).start([])
+with together(fabric):
+    if fabric.global_rank == 1:
+        os._exit(3)
+    if sys.argv[1] == "waits":
+        time.sleep(200)  # as in a message that never comes
+    raise SystemExit(7)
+"""
+
+
+def test_a_death_is_noticed_without_a_message(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LOSING)
+    for how, code in (("waits", ProcessLost.code), ("ends", 7)):
+        done = subprocess.run([sys.executable, script, how], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        lines = [line for line in done.stderr.splitlines() if line.startswith("lorpman: ")]
+        assert len(lines) == (how == "waits"), done.stderr
+
+
+def test_nobody_waits_for_a_first_process_that_died_before_they_met(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from lorpman.engine import Engine\nEngine(devices=2).start([])\n")
+    place = {"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"}
+    place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29618"}  # where nobody answers
+    first = {"LORPMAN_FIRST_PROCESS": "1"}  # not the parent: that is this test
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, **place, **first},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == ProcessLost.code, done.stderr
+    assert "lorpman: a process of this run has died" in done.stderr
 
 
 @pytest.mark.soak
 def test_two_processes_resume_bit_by_bit(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(_command(whole, "--quiet", *TWO), check=True, capture_output=True)
-    command = _command(cut, *TWO)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    started = _command(cut, *TWO)
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith("epoch 1/3")
-        process.send_signal(signal.SIGTERM)
-        assert "stopped by signal 15" in process.stderr.read()
+        process.send_signal(signal.SIGTERM)  # to the first process alone
+        rest = process.stderr.read()
     assert process.returncode == 143
-    subprocess.run([*command, "--resume", "--quiet"], check=True, capture_output=True)
+    assert rest.count("stopped by signal 15") == 1
+    assert "has died" not in rest
+    subprocess.run([*started, "--resume", "--quiet"], check=True, capture_output=True)
     for name in ("checkpoint.safetensors", "front.json"):
         assert (cut / name).read_bytes() == (whole / name).read_bytes()
 
@@ -207,16 +242,36 @@ def test_a_batch_that_cannot_be_shared_is_refused():
         Engine(devices=3).check_batch(128)
 
 
-@pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
-def test_precision(precision):
-    fabric = Engine(precision=precision).start([])
-    x = torch.randn(16, 4)
+def _fit_small(model, objective, precision, epochs=4, fabric=None):
+    """The history of a small regression with two tasks."""
+    x = torch.randn(16, 4, dtype=torch.float64 if precision == "64-true" else torch.float32)
     tasks = [lp.Task(n, torch.nn.functional.mse_loss, lambda o, t: o.mean()) for n in "ab"]
-    net = lp.SharedBottom(torch.nn.Linear(4, 3), [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)])
-    if precision == "64-true":
-        x = x.double()
     loader = [(x, [x[:, :1], x[:, 1:2]])] * 3
-    history = lp.fit(
-        lp.LowRank(net, 2), tasks, loader, epochs=4, fabric=fabric, progress=False, seed=0
-    )
+    fabric = fabric or Engine(precision=precision).start([])
+    options = {"objective": objective, "fabric": fabric, "progress": False, "seed": 0}
+    return lp.fit(model, tasks, loader, epochs=epochs, **options)
+
+
+def _small_network():
+    return lp.SharedBottom(torch.nn.Linear(4, 3), [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)])
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
+@pytest.mark.parametrize("rule", [None, MGDA, FeatureMGDA, AutoLambda, IMTL])
+def test_precision(precision, rule):
+    """Also with rules that take gradients themselves."""
+    model = lp.LowRank(_small_network(), 2) if rule is None else lp.Single(_small_network(), 2)
+    seen = []
+    model.register_forward_hook(lambda module, args, output: seen.append(output))
+    history = _fit_small(model, None if rule is None else rule(), precision)
     assert history[-1].losses["a"] < history[0].losses["a"]
+    dtype = torch.float64 if precision == "64-true" else torch.bfloat16
+    assert {part.dtype for output in seen for part in output} == {dtype}
+
+
+def test_rules_that_take_gradients_refuse_scaled_losses(monkeypatch):
+    """As in half precision, which no CPU has: a scaler on Fabric's own plugin stands for it."""
+    fabric = Engine(precision="bf16-mixed").start([])
+    monkeypatch.setattr(fabric.strategy.precision, "scaler", torch.amp.GradScaler("cpu"))
+    with pytest.raises(lp.UsageError, match="MGDA takes gradients itself"):
+        _fit_small(lp.Single(_small_network(), 2), MGDA(), "16-mixed", fabric=fabric)

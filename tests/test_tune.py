@@ -1,10 +1,12 @@
+import json
+import re
+import shlex
 import subprocess
-import sys
 
 import pytest
 
+from command_line import command, refused, run
 from lorpman.tune import Sweep, tune
-from test_commands import refused, run
 
 pytest.importorskip("optuna")
 QUICK = {"epochs": 2}
@@ -63,21 +65,61 @@ def test_a_foreign_study_file_is_left_alone(capsys, tmp_path):
     assert (tmp_path / "study").read_text() == "years of work\n"
 
 
-def test_the_command_says_how_to_train_the_best(capsys, tmp_path):
-    options = ["--search", "scale=1,2", "--epochs", 1, "--trials", 2]
-    code, out, _ = run(capsys, "tune", "toy", *options, "--study", tmp_path / "s")
+def test_the_command_is_one_that_can_be_given(capsys, tmp_path):
+    """Words, null and settings given are told as ``train`` reads them."""
+    options = ["--search", "freeze_epoch=null", "--set", "optimizer=sgd", "--epochs", 1]
+    code, out, _ = run(capsys, "tune", "toy", *options, "--study", tmp_path / "s", "--seed", 4)
     assert code == 0
-    assert "train it with: lorpman train toy --method lorpman --set scale=" in out
+    told = next(line for line in out.splitlines() if line.startswith("train it with: lorpman "))
+    arguments = shlex.split(told)[4:]
+    assert run(capsys, *arguments, "--quiet", "--out", tmp_path / "run")[0] == 0
+    described = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert described["seed"] == 4
+    settings = described["settings"]
+    assert (settings["optimizer"], settings["epochs"], settings["freeze_epoch"]) == ("sgd", 1, None)
+
+
+def test_no_combination_is_tried_twice(tmp_path):
+    said = []
+    for _ in range(2):
+        study = tune(_sweep(scale=[1, 2]), 5, tmp_path / "study", tmp_path, said.append)
+    assert sorted(trial.params["scale"] for trial in study.trials) == [1, 2]
+    assert len(said) == 2
+
+
+def test_other_ranges_are_another_study_of_the_same_file(tmp_path):
+    file = tmp_path / "study"
+    tune(_sweep(scale=[1, 2]), 2, file, tmp_path, print)
+    study = tune(_sweep(scale=[1, 2, 4]), 3, file, tmp_path, print)
+    assert sorted(trial.params["scale"] for trial in study.trials) == [1, 2, 4]
+
+
+def test_settings_that_diverge_are_told_and_not_tried_again(capsys, tmp_path):
+    options = ["--search", "learning_rate=1e30,1e31", "--epochs", 2, "--study", tmp_path / "s"]
+    for trials in (2, 0):
+        code, out, err = run(capsys, "tune", "toy", *options)
+        assert code == 2
+        assert out.count("diverged") == trials
+        assert "no trial of the study" in err
+    sweep = _sweep(learning_rate=[1e-3, 1e30])
+    study = tune(sweep, 2, tmp_path / "s", tmp_path, print)
+    assert study.best_trial.params == {"learning_rate": 1e-3}
 
 
 @pytest.mark.soak
 def test_two_workers_share_a_study_file(tmp_path):
-    command = [sys.executable, "-m", "lorpman", "tune", "toy", "--epochs", "3", "--trials", "8"]
-    command += ["--search", "scale=0.5,1,2,4", "--search", "rank=1,2", "--study", tmp_path / "s"]
-    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [worker.communicate()[0] for worker in workers]
+    """Also when a third one is killed in the middle of a trial."""
+    started = command("tune", "toy", "--epochs", 3, "--trials", 8, "--study", tmp_path / "s")
+    started += ["--search", "scale=0.5,1,2,4", "--search", "rank=1,2"]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as killed:
+        lines = [killed.stdout.readline()]  # one trial is told, the next one runs
+        killed.kill()
+        lines += killed.stdout.readlines()
+    workers = [subprocess.Popen(started, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [worker.communicate()[0].splitlines() for worker in workers]
     assert all(worker.returncode == 0 for worker in workers)
-    trials = [line for out in told for line in out.splitlines() if " scale=" in line[:40]]
-    assert len(trials) >= 8
-    best = {line for out in told for line in out.splitlines() if line.startswith("best ")}
-    assert best
+    assert all(any(" scale=" in line for line in lines[:-3]) for lines in told), told
+    lines += [line for lines in told for line in lines[:-3]]
+    assert len({re.search(r"scale=.*", line)[0] for line in lines}) == 8
+    best = {line for lines in told for line in lines if line.startswith("best ")}
+    assert len(best) == 1, "both saw the whole study"

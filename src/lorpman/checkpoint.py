@@ -64,6 +64,15 @@ def exists(path: Path) -> bool:
     return path.exists() or previous(path).exists()
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Whether the file at ``path`` is one, of any version."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return any(key.startswith("lorpman-checkpoint") for key in file.metadata() or {})
+    except (OSError, SafetensorError):
+        return False
+
+
 def load_latest(path: Path) -> dict[str, Any]:
     """The newest checkpoint that is whole; a warning says so when it is not the newest one."""
     for leftover in temporaries(path):

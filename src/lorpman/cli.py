@@ -99,6 +99,9 @@ def train(
     precision: Annotated[
         str, typer.Option(help="32-true, 64-true, bf16-true, bf16-mixed or 16-mixed")
     ] = "32-true",
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Run the networks through torch.compile.")
+    ] = False,
     preferences: Annotated[
         Preferences, typer.Option(help="Of several processes: each its own, or all the same.")
     ] = "own",
@@ -126,7 +129,7 @@ def train(
         resume=resume,
         progress=not quiet,
         checkpoint_every=checkpoint_every,
-        engine=Engine(devices, nodes, strategy, precision, preferences == "own"),
+        engine=Engine(devices, nodes, strategy, precision, preferences == "own", compiled),
         loggers=logger or [],
     )
     volume = result.front.hypervolume()
@@ -248,10 +251,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
-    except ProcessLost as error:
-        typer.echo(f"lorpman: {error}", err=True)
-        code = 1
-    except TrainingInterrupted as error:
+    except (ProcessLost, TrainingInterrupted) as error:
         typer.echo(f"lorpman: {error}", err=True)
         code = error.code
     except KeyboardInterrupt:

@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lorpman.errors import ProcessLost, UsageError, unknown
+from lorpman.errors import ProcessLost, TrainingInterrupted, UsageError, unknown
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -20,6 +22,8 @@ _REFUSED = {
     "fsdp": "it cuts weights into pieces, but theta(alpha) is computed from whole ones",
     "deepspeed": "it replaces the optimiser, but freezing must take theta_0 out of it",
 }
+_FIRST = "LORPMAN_FIRST_PROCESS"
+"""The variable with which the first process of a machine tells the others who it is."""
 PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
 _LOST = (
     "connection closed",
@@ -43,6 +47,8 @@ class Engine:
     precision: str = "32-true"
     own_preferences: bool = True
     """Every process draws preferences of its own, rather than all of them the same."""
+    compiled: bool = False
+    """Networks go through torch.compile."""
 
     def __post_init__(self) -> None:
         for name, value in (("devices", self.devices), ("nodes", self.nodes)):
@@ -90,8 +96,9 @@ class Engine:
             raise UsageError(
                 f"this machine cannot run so: {' '.join(str(error).split())}"
             ) from None
-        _announce_deaths()
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         if devices * nodes > 1:
+            _DEATHS.watch(fabric.strategy.launcher)
             fabric.launch()
         return fabric
 
@@ -109,9 +116,16 @@ def is_first_process() -> bool:
 
 @contextmanager
 def together(fabric: "Fabric") -> Iterator[None]:
-    """Run a block on all processes, and say in one line when another one was lost in it."""
+    """Run a block on all processes, and say in one line when another one was lost in it.
+
+    However the block ends, it is the first process that tells, and that decides the exit code.
+    """
     try:
         yield
+    except TrainingInterrupted:
+        if not fabric.is_global_zero:
+            raise SystemExit(0) from None
+        raise
     except RuntimeError as error:
         text = str(error).lower()
         if fabric.world_size == 1 or not any(sign in text for sign in _LOST):
@@ -119,6 +133,8 @@ def together(fabric: "Fabric") -> Iterator[None]:
         raise ProcessLost(
             _lost(f"process {fabric.global_rank} lost touch with another one")
         ) from None
+    finally:
+        _DEATHS.leaving = True
 
 
 def leave(fabric: "Fabric") -> None:
@@ -134,19 +150,54 @@ def _lost(what: str) -> str:
     return f"{what}; this run is ended, continue it with --resume"
 
 
-class _Death(logging.Handler):
-    """Fabric ends all processes when one has died, and says so where nobody listens."""
+class _Deaths(logging.Handler):
+    """Ends this process when another one that it may wait for in vain is dead.
 
-    def emit(self, record: logging.LogRecord) -> None:
-        if "terminated with code" in record.getMessage():
-            sys.stderr.write(f"lorpman: {_lost('a process of this run has died')}\n")
-            sys.stderr.flush()
+    Among the processes that Fabric starts, the first one looks after the others: where it finds
+    one dead, it logs that, and kills all, itself included. It would say nothing, and the exit
+    code (137, or ours) would depend on who noticed first; so this handler acts before it does.
+    Nobody looks after the first one: the others do so here.
+    """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaving = False
+        """This process ends by itself: the others may end before it does."""
+        self._launcher: Any = None
 
-def _announce_deaths() -> None:
-    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
-    logger = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
-    if not any(isinstance(handler, _Death) for handler in logger.handlers):
-        logger.addHandler(_Death())
+    def watch(self, launcher: Any) -> None:
+        """Begin; before any other process is started. Under torchrun, which does it, nothing."""
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            return
+        self.leaving, self._launcher = False, launcher
+        if os.environ.get("LOCAL_RANK", "0") != "0" and _FIRST in os.environ:
+            threading.Thread(target=self._end_with_the_first, daemon=True).start()
+            return
+        os.environ[_FIRST] = str(os.getpid())
+        logger = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
+        logger.addHandler(self)
         logger.setLevel(logging.INFO)
         logger.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "terminated with code" not in record.getMessage():
+            return
+        if self.leaving:
+            raise SystemExit  # of the thread that Fabric watches in, which goes on to kill
+        for process in self._launcher.procs:
+            process.kill()
+        self._end()
+
+    def _end_with_the_first(self) -> None:
+        while os.getppid() == int(os.environ[_FIRST]):
+            time.sleep(1)
+        if not self.leaving:
+            self._end()
+
+    def _end(self) -> None:
+        sys.stderr.write(f"lorpman: {_lost('a process of this run has died')}\n")
+        sys.stderr.flush()
+        os._exit(ProcessLost.code)
+
+
+_DEATHS = _Deaths()

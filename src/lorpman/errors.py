@@ -24,6 +24,9 @@ class TrainingInterrupted(RuntimeError):
 class ProcessLost(RuntimeError):
     """Another process of the same run died; the message says how to go on."""
 
+    code = 75
+    """The exit code, as in sysexits.h: a failure that need not happen again, so try once more."""
+
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in ``known``, with the nearest one suggested.

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from lorpman.checkpoint import is_checkpoint
 from lorpman.errors import UsageError, unknown
 from lorpman.extras import need
 from lorpman.files import replacing, write_json
@@ -80,6 +82,7 @@ def export_network(
     beside = to.with_name(to.name + ".card.json")
     # The card is renamed last: a card without its file would be a lie.
     with _in_eval_mode(network), replacing(beside) as described, replacing(to) as temporary:
+        temporary.touch()  # so that a folder that refuses it is named, whatever the writer says
         difference, any_size = write(network, inputs, temporary, outputs)
         facts = {
             "file": to.name,
@@ -165,12 +168,17 @@ Run = Callable[[tuple[Any, ...]], list[Tensor]]
 
 def _writer(to: Path) -> Callable[..., Written]:
     writers = {".safetensors": _state_dict, ".pt2": _program, ".onnx": _onnx}
+    if not to.suffix:
+        known = ", ".join(sorted(writers))
+        raise UsageError(f"'{to}' has no suffix that tells the file format; known: {known}")
     if to.suffix not in writers:
-        raise unknown("file format", to.suffix or to.name, writers)
+        raise unknown("file format", to.suffix, writers)
     if to.is_dir():
         raise UsageError(f"cannot write '{to}': it is a directory; choose a file name")
     if not to.parent.is_dir():
         raise UsageError(f"cannot write '{to}': there is no folder '{to.parent}'; make it first")
+    if is_checkpoint(to):
+        raise UsageError(f"'{to}' is the checkpoint of a run; choose another file name")
     if to.suffix == ".onnx":
         for module in ("onnx", "onnxscript", "onnxruntime"):
             need(module, extra="onnx")
@@ -187,7 +195,11 @@ _KINDS = {
 def _state_dict(network: nn.Module, inputs: Any, path: Path, outputs: Any) -> Written:
     del inputs, outputs
     # Copies: safetensors refuses tensors that share memory, as tied weights do.
-    save_file({n: v.detach().cpu().clone() for n, v in network.state_dict().items()}, path)
+    state = {n: v.detach().cpu().clone().contiguous() for n, v in network.state_dict().items()}
+    try:
+        save_file(state, path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
     return None, None
 
 

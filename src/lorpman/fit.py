@@ -60,6 +60,7 @@ def fit(
     seed: int | None = None,
     fabric: "Fabric | None" = None,
     own_preferences: bool = False,
+    compiled: bool = False,
     progress: bool = True,
     checkpoint: Path | str | None = None,
     checkpoint_every: int | None = None,
@@ -78,7 +79,8 @@ def fit(
     at ``validation_alphas`` or the manifold's own preferences.
     ``seed`` fixes the preferences; default: drawn from torch's global generator. ``fabric``
     places the run (devices, precision, processes); with ``own_preferences`` every process draws
-    preferences of its own. With ``checkpoint``, every epoch is saved there, and every
+    preferences of its own; ``compiled`` runs the networks through torch.compile. With
+    ``checkpoint``, every epoch is saved there, and every
     ``checkpoint_every`` steps; SIGINT and SIGTERM save and raise TrainingInterrupted; and
     ``resume`` continues from the newest whole checkpoint, bit for bit on the CPU.
     """
@@ -87,7 +89,7 @@ def fit(
         check_repeatable(loader, "the loader")
     _check_settings(epochs, window, freeze_epoch, checkpoint_every)
     draw = sampler if sampler is not None else model.sampler(concentration)
-    run = Training(model, objective, optimizer, scheduler, seed, fabric, own_preferences)
+    run = Training(model, objective, optimizer, scheduler, seed, fabric, own_preferences, compiled)
     path = None if checkpoint is None else Path(checkpoint)
     if resume and path is not None and checkpoints.exists(path):
         run.load(path, freeze_heads, loader)
@@ -159,7 +161,7 @@ def _step(run: Training, batch: Any, alphas: Tensor, tasks: Sequence[Task], epoc
 
     def losses_at(alphas: Tensor, batch: Any) -> Tensor:
         x, y = unpack(batch)
-        outputs = run.wrapped(x, alphas)
+        outputs = run.forward(x, alphas)
         rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
         losses = torch.stack(rows)
         _check_finite(losses, alphas, tasks, run.epoch, run.steps)

@@ -155,7 +155,7 @@ def train(
         _check_free(out, spec, engine, resume)
     splits, tasks = spec.load(root), spec.tasks()
     model = spec.build()
-    _check_freezing(spec, model)
+    check_freezing(spec, model)
     if first:
         _claim(out, spec, model, engine)
     fabric = engine.start(watchers)
@@ -169,6 +169,7 @@ def train(
             splits,
             fabric=fabric,
             own_preferences=engine.own_preferences,
+            compiled=engine.compiled,
             progress=progress,
             checkpoint=out / "checkpoint.safetensors",
             checkpoint_every=checkpoint_every,
@@ -242,7 +243,7 @@ def read_spec(run: Path) -> Spec:
     return Spec.make(problem, method, seed, settings, scale)
 
 
-def _check_freezing(spec: Spec, model: Manifold) -> None:
+def check_freezing(spec: Spec, model: Manifold) -> None:
     """Refuse to freeze what cannot be, before a directory is made and epochs are spent."""
     core = getattr(model, "inner", model)
     if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
@@ -267,10 +268,14 @@ def _check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
         raise UsageError(
             f"{out} holds a run with other settings; resume it with the settings in {existing}"
         )
-    elif (before := read_json(existing, "run").get("engine", engine.described())) != (
-        engine.described()
-    ):
+    elif (before := _engine_of(existing, engine)) != engine.described():
         raise UsageError(f"{out} was trained with other devices or precision: {before}")
+
+
+def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
+    """What a run was trained on; runs from before there was a setting have its default."""
+    before = read_json(run_file, "run").get("engine", engine.described())
+    return {**Engine().described(), **before}
 
 
 def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
@@ -279,6 +284,9 @@ def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    # safetensors writes to names of its own first, and a kill leaves them behind.
+    for leftover in out.glob(".tmp??????"):
+        leftover.unlink(missing_ok=True)
     if not (out / "run.json").exists():
         facts = {
             "format": _FORMAT,

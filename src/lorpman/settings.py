@@ -1,5 +1,6 @@
 """Typed settings: what a run can be told, with the paper's names. Unknown keys fail."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, get_args
@@ -90,6 +91,15 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             raise UsageError(f"--set {key.strip()}: cannot read the value '{value}'") from None
     return parsed
+
+
+def format_assignments(values: Mapping[str, Any]) -> list[str]:
+    """What :func:`parse_assignments` reads.
+
+    >>> format_assignments({"rank": 4, "freeze_epoch": None, "optimizer": "sgd"})
+    ['rank=4', 'freeze_epoch=null', 'optimizer=sgd']
+    """
+    return [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in values.items()]
 
 
 def distribute(values: Mapping[str, Any], groups: Mapping[str, type[Group]]) -> dict[str, Group]:

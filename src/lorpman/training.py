@@ -38,8 +38,10 @@ class Training:
         seed: int | None,
         fabric: "Fabric | None",
         own_preferences: bool = False,
+        compiled: bool = False,
     ) -> None:
         self.model = model
+        self.compiled = compiled
         self.rule = Linear() if objective is None else objective
         self.rule.prepare(model)
         self.fabric = _default_fabric() if fabric is None else fabric
@@ -63,7 +65,8 @@ class Training:
 
     def _set_up(self) -> None:
         self.rule.to(self.fabric.device)
-        self.wrapped, self.optimizer = self.fabric.setup(self.model, self.plain_optimizer)
+        module = torch.compile(self.model) if self.compiled else self.model
+        self.wrapped, self.optimizer = self.fabric.setup(module, self.plain_optimizer)
 
     def begin(self, loader: Iterable[Any]) -> Pass:
         """The batches of this epoch that are still to come."""
@@ -71,6 +74,21 @@ class Training:
             self.data = Pass(loader, self.fabric.to_device)
         self.wrapped.train()
         return self.data
+
+    def forward(self, x: Any, alphas: Tensor) -> Any:
+        """The outputs at ``alphas [b, m]``, in the run's precision and seen by its processes.
+
+        This is what Fabric's wrapper does, without its ban on gradients that do not come from
+        ``fabric.backward``: rules that balance tasks take their own. The ban is there for losses
+        that are scaled, as those of half precision are.
+        """
+        precision = self.fabric.strategy.precision
+        if getattr(precision, "scaler", None) is not None:
+            return self.wrapped(x, alphas)
+        x, alphas = precision.convert_input((x, alphas))
+        with precision.forward_context():
+            outputs = self.wrapped._forward_module(x, alphas)
+        return precision.convert_output(outputs)
 
     def step(self, losses_at: Callable[[Tensor, Any], Tensor], step: dict[str, Any]) -> Tensor:
         """Gradients by the rule, then one step of the optimiser; the losses ``[b, m]``."""
@@ -87,7 +105,15 @@ class Training:
             alphas = step["alphas"].to(self.fabric.device)
             given = {**step, "alphas": alphas, "losses_at": losses_at}
             now = Step(model=self.model, backward=backward, optimizer=self.plain_optimizer, **given)
-            self.rule.backward(now)
+            try:
+                self.rule.backward(now)
+            except RuntimeError as error:
+                if "fabric.backward" not in str(error):
+                    raise
+                raise UsageError(
+                    f"{type(self.rule).__name__} takes gradients itself, without the scaling of "
+                    "losses that 16-mixed needs; use the precision bf16-mixed or 32-true"
+                ) from None
             self._average(synced=bool(calls))
             kept[:] = [now.losses.detach()]
             return kept[0].sum()

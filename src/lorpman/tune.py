@@ -2,22 +2,27 @@
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from lorpman.data.base import batches
+from lorpman.data.base import Splits, batches
 from lorpman.engine import Engine
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
 from lorpman.extras import need
 from lorpman.fit import Epoch
 from lorpman.recipe import EVALUATION_BATCH, fit_spec
-from lorpman.runs import Scale, Spec
+from lorpman.runs import Scale, Spec, check_freezing
+from lorpman.settings import Group, format_assignments
 
 Ranges = Mapping[str, Sequence[Any]]
 Say = Callable[[str], None]
+_PLAIN = (int, float, str, type(None))
+"""What Optuna can keep as a choice."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,25 @@ class Sweep:
         for key, values in chosen.items():
             for value in values:
                 sweep.spec({key: value})  # a value that no run can have fails now, not at night
+                if not isinstance(value, _PLAIN):
+                    raise UsageError(f"--search {key}: a list cannot be searched, found {value}")
+            if len(set(values)) < len(values):
+                raise UsageError(f"--search {key}: expected different values, found {values}")
         return sweep
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        whole = {k: int(v) if v == int(v) else v for k, v in chosen.items() if _is_number(v)}
-        values = {**self.overrides, **chosen, **whole}
-        return Spec.make(self.problem, self.method, self.seed, values, self.scale)
+        return Spec.make(
+            self.problem, self.method, self.seed, {**self.overrides, **_whole(chosen)}, self.scale
+        )
+
+    def command(self, chosen: Mapping[str, Any]) -> str:
+        """How to train with these settings, for a shell."""
+        words = ["lorpman", "train", self.problem, "--method", self.method, "--seed", self.seed]
+        if self.scale != "paper":
+            words += ["--scale", self.scale]
+        for assignment in format_assignments({**self.overrides, **_whole(chosen)}):
+            words += ["--set", assignment]
+        return shlex.join(map(str, words))
 
     def combinations(self) -> int:
         return math.prod(len(values) for values in self.ranges.values())
@@ -68,12 +86,14 @@ class Sweep:
     def name(self) -> str:
         """Of the study: the same words for the same search, so that workers meet in one."""
         fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
-        parts = (self.problem, self.method, str(self.seed), self.scale, fixed)
+        ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
+        parts = (self.problem, self.method, str(self.seed), self.scale, fixed, ranges)
         return "/".join(part for part in parts if part)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _whole(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Whole numbers as such: the ranges of a preset are floats where one of them is."""
+    return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
 
 
 def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> Any:
@@ -86,37 +106,66 @@ def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> A
     if trials < 1:
         raise UsageError(f"trials must be at least 1, got {trials}")
     optuna = need("optuna", extra="tune")
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
+    check_freezing(first, first.build())
+    # Kept from trial to trial, unless what is searched decides the data.
+    load = lru_cache(maxsize=1)(partial(first.problem.load, root))
+    load(first.data)
     study = _open(optuna, sweep, trials, study_file)
-    ended = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
-    splits = sweep.spec({}).load(root)
-
-    def objective(trial: Any) -> float:
-        chosen = {k: trial.suggest_categorical(k, v) for k, v in sweep.ranges.items()}
-        spec = sweep.spec(chosen)
-        model = spec.build()
-
-        def watch(epoch: Epoch) -> None:
-            if epoch.hypervolume is not None:
-                trial.report(epoch.hypervolume, epoch.number)
-                if epoch.number < spec.training.epochs and trial.should_prune():
-                    raise optuna.TrialPruned
-
-        fabric = Engine().start([])
-        fit_spec(spec, model, splits, fabric=fabric, progress=False, on_epoch=watch)
-        validation = batches(splits.validation, EVALUATION_BATCH)
-        return float(evaluate(model, spec.tasks(), validation).hypervolume())
 
     def tell(study: Any, trial: Any) -> None:
-        settings = " ".join(f"{k}={v}" for k, v in trial.params.items())
+        settings = " ".join(format_assignments(trial.params))
         value = "-" if trial.value is None else f"{trial.value:.4g}"
-        say(f"{trial.number:>4}  {value:>8}  {trial.state.name.lower():<9} {settings}")
-        if len(study.get_trials(deepcopy=False, states=ended)) >= trials:
+        end = "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
+        say(f"{trial.number:>4}  {value:>8}  {end:<9} {settings}")
+        if _is_done(study, sweep, trials):
             study.stop()
 
-    if len(study.get_trials(deepcopy=False, states=ended)) < trials:
-        study.optimize(objective, callbacks=[tell], catch=(TrainingDiverged,))
+    if not _is_done(study, sweep, trials):
+        study.optimize(lambda trial: _score(trial, sweep, load), callbacks=[tell])
+    if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
+        raise UsageError(
+            f"no trial of the study in {study_file} came to its end; search other values"
+        )
     return study
+
+
+def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
+    """Train as Optuna proposes; the validation hypervolume."""
+    from optuna import TrialPruned
+
+    spec = sweep.spec({k: trial.suggest_categorical(k, v) for k, v in sweep.ranges.items()})
+    model, splits = spec.build(), load(spec.data)
+
+    def watch(epoch: Epoch) -> None:
+        if epoch.hypervolume is not None:
+            trial.report(epoch.hypervolume, epoch.number)
+            if epoch.number < spec.training.epochs and trial.should_prune():
+                raise TrialPruned
+
+    fabric = Engine().start([])
+    try:
+        fit_spec(spec, model, splits, fabric=fabric, progress=False, on_epoch=watch)
+    except TrainingDiverged:
+        # An answer too: these settings do not work, and need not be tried again.
+        trial.set_user_attr("diverged", True)
+        raise TrialPruned from None
+    validation = batches(splits.validation, EVALUATION_BATCH)
+    return float(evaluate(model, spec.tasks(), validation).hypervolume())
+
+
+def _is_done(study: Any, sweep: Sweep, trials: int) -> bool:
+    """Whether there are enough trials that were not lost on the way."""
+    ended = [
+        repr(sorted(trial.params.items()))
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.name in ("COMPLETE", "PRUNED")
+    ]
+    if sweep.combinations() > trials:
+        return len(ended) >= trials
+    # By what they tried: two workers that end together may have tried the same.
+    return len(set(ended)) == sweep.combinations()
 
 
 def _open(optuna: Any, sweep: Sweep, trials: int, study_file: Path) -> Any:

@@ -38,6 +38,8 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
             raise UsageError(
                 f"{option} expects task=number, found '{text}'; example: {option} left=0.94"
             )
+    if len(read) < len(given):
+        raise UsageError(f"{option} expects each task once, found {', '.join(given)}")
     return read
 
 

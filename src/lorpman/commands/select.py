@@ -104,5 +104,7 @@ def _weighted(weights: dict[str, float], maximise: dict[str, bool]) -> "Utility"
             raise unknown("task", task, maximise)
         if not 0 <= weight < float("inf"):
             raise UsageError(f"--utility {task}: a weight must be 0 or more, got {weight}")
+    if not any(weights.values()):
+        raise UsageError("--utility needs a weight above 0")
     signed = {task: w if maximise[task] else -w for task, w in weights.items()}
     return lambda scores: sum(weight * scores[task] for task, weight in signed.items())

@@ -46,10 +46,6 @@ def tune(
     file = study or Path("runs") / f"{problem}-{method}.study"
     done = run_study(sweep, trials, file, data_root(data), typer.echo)
     best = done.best_trial
-    typer.echo(f"best validation hypervolume  {best.value:.4f}  (trial {best.number})")
-    chosen = " ".join(f"--set {key}={value:g}" for key, value in best.params.items())
-    fixed = " ".join(f"--set {key}={value}" for key, value in overrides.items())
-    typer.echo(
-        f"train it with: lorpman train {problem} --method {method} {chosen} {fixed}".rstrip()
-    )
+    typer.echo(f"best validation hypervolume  {best.value:.4g}  (trial {best.number})")
+    typer.echo(f"train it with: {sweep.command(best.params)}")
     typer.echo(f"study file                   {file}")

@@ -97,8 +97,11 @@ class ParameterManifold(Manifold):
         self._turns = Turns()
 
     @abstractmethod
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
-        """The parameters that depend on ``alphas [b, m]``, each ``[b, *shape]``."""
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        """The parameters that depend on ``alphas [b, m]``, b values for each.
+
+        Apart and not stacked: the gradient of a slice would be a tensor as large as the stack.
+        """
 
     def theta(self, alpha: Tensor) -> dict[str, Tensor]:
         """Every parameter of the network at ``alpha``, by the network's own names.
@@ -112,8 +115,10 @@ class ParameterManifold(Manifold):
             for name, parameter in self.network.named_parameters():
                 if alpha.ndim == 1:
                     theta[name] = varied[name][0] if name in varied else parameter
+                elif name in varied:
+                    theta[name] = torch.stack(list(varied[name]))
                 else:
-                    theta[name] = varied.get(name, parameter.expand(len(alpha), *parameter.shape))
+                    theta[name] = parameter.expand(len(alpha), *parameter.shape)
             return theta
 
     def forward(self, x: Any, alpha: Tensor) -> Any:

@@ -77,8 +77,10 @@ class Convex(ParameterManifold):
         combined = [self.stacked[key] for name, key in self._keys.items() if name in self._shared]
         return [p for p in combined if p.requires_grad]
 
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
-        return {name: torch.tensordot(alphas.to(v), v, 1) for name, v in self.members().items()}
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        return {
+            name: torch.tensordot(alphas.to(v), v, 1).unbind() for name, v in self.members().items()
+        }
 
 
 def _starts(network: nn.Module, count: int) -> Iterator[nn.Module]:

@@ -49,7 +49,7 @@ class Single(ParameterManifold):
         del alpha
         return _trained(self.network, self._shared)
 
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         del alphas
         return {}
 

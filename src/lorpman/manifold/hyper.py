@@ -3,6 +3,7 @@
 import math
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -35,7 +36,7 @@ class HyperManifold(ParameterManifold):
         hollow(self.network, list(self._shapes))
 
     @abstractmethod
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]: ...
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]: ...
 
     def _call(self, varied: dict[str, Tensor], x: object) -> object:
         # Here and not in theta: a solution is a network without dropped weights.
@@ -83,10 +84,10 @@ class Hyper(HyperManifold):
         )
         self._ready()
 
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         features = self.ray(alphas.to(next(self.ray.parameters())))
         return {
-            name: self.maps[key](features).view(-1, *self._shapes[name])
+            name: self.maps[key](features).view(-1, *self._shapes[name]).unbind()
             for name, key in self._keys.items()
         }
 
@@ -133,14 +134,14 @@ class ChunkedHyper(HyperManifold):
         if batch_statistics:
             _forget_statistics(self.network)
 
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         b, c = len(alphas), len(self.chunks)
         rays = (alphas.to(self.preference) @ self.preference)[:, None].expand(b, c, -1)
         features = self.mlp(torch.cat([rays, self.chunks.expand(b, c, -1)], -1))
         values = (features @ self.blocks.flatten(0, 1).T).flatten(1)[:, : self.generated]
         parts = values.split([shape.numel() for shape in self._shapes.values()], 1)
         return {
-            name: part.reshape(b, *shape)
+            name: part.reshape(b, *shape).unbind()
             for (name, shape), part in zip(self._shapes.items(), parts, strict=True)
         }
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError
 from lorpman.manifold.base import ParameterManifold, owners, shared_names
 from lorpman.manifold.compress import centre, check_copies, factors
+from lorpman.manifold.merge import Way, check_way, merge
 
 _NORMS = (
     nn.modules.batchnorm._NormBase,
@@ -40,16 +41,9 @@ class LowRankDelta(nn.Module):
     def rank(self) -> int:
         return self.A.shape[1]
 
-    def mix(self, alphas: Tensor) -> Tensor:
-        """``sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``, ``[b, *shape]``.
-
-        The preferences scale ``B`` and are stacked on its rows, so one matrix product serves
-        all of them and no ``B_i A_i`` is ever built.
-        """
-        _, m, rank = self.B.shape
-        scaled = alphas.to(self.B)[:, None, :, None] * self.B
-        product = scaled.reshape(-1, m * rank) @ self.A.reshape(m * rank, -1)
-        return product.view(len(alphas), *self.shape)
+    def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
+        """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
+        return merge(weight, self.B, self.A, alphas.to(self.B), way)
 
     def gram(self, tasks: Tensor | None = None) -> Tensor:
         """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
@@ -75,9 +69,10 @@ class FullDelta(nn.Module):
         super().__init__()
         self.delta = nn.Parameter(weight.new_zeros(num_tasks, *weight.shape))
 
-    def mix(self, alphas: Tensor) -> Tensor:
-        """``sum_i alpha_i delta_i`` for every row of ``alphas [b, m]``, ``[b, *shape]``."""
-        return torch.tensordot(alphas.to(self.delta), self.delta, 1)
+    def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
+        """``weight + sum_i alpha_i delta_i`` for every row of ``alphas [b, m]``."""
+        del way
+        return (weight + torch.tensordot(alphas.to(self.delta), self.delta, 1)).unbind()
 
     def dense(self) -> Tensor:
         """The deltas, ``[m, *shape]``."""
@@ -91,7 +86,9 @@ class LowRank(ParameterManifold):
     convolution ``[out, in, k, k]`` is seen as ``(out k) x (in k)`` with inner size ``rank k``;
     norm layers get a full-size delta of their affine vectors; biases are shared. ``shared``
     names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
-    ``B`` starts at zero, so at first every preference gives the network as it came.
+    ``B`` starts at zero, so at first every preference gives the network as it came. ``merge``
+    overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
+    chosen by the work that it takes.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
@@ -107,9 +104,11 @@ class LowRank(ParameterManifold):
         rank: int = 8,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
+        merge: Way = "auto",
     ) -> None:
         super().__init__(network, num_tasks)
         rank = _whole_rank(rank)
+        self.merge = check_way(merge)
         if not math.isfinite(scale):
             raise UsageError(f"scale must be finite, got {scale}")
         self.scale = float(scale)
@@ -193,10 +192,13 @@ class LowRank(ParameterManifold):
                 parameter.requires_grad_(False)
                 parameter.grad = None
 
-    def _vary(self, alphas: Tensor) -> dict[str, Tensor]:
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
-        return {n: _added(delta.mix(scaled), parameters[n]) for n, delta in self._deltas().items()}
+        return {
+            name: delta.merge(parameters[name], scaled, self.merge)
+            for name, delta in self._deltas().items()
+        }
 
     @property
     def frozen(self) -> bool:
@@ -212,12 +214,6 @@ def _whole_rank(rank: object) -> int:
     if whole is None or whole < 1:
         raise UsageError(f"rank must be a whole number of at least 1, got {rank!r}")
     return whole
-
-
-def _added(mix: Tensor, weight: Tensor) -> Tensor:
-    """``weight + mix``; under autocast the mix is of a lower type than the weight stays in."""
-    # The mix is a fresh tensor that no backward pass reads, so adding in place is safe.
-    return mix.add_(weight) if mix.dtype == weight.dtype else weight + mix
 
 
 def _delta(
