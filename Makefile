@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint types pictures choose bench clean
+.PHONY: demo test soak lint types pictures screens choose bench clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -34,6 +34,11 @@ pictures: .venv/ready
 	$(BIN)/lorpman train toy --out runs/pictures/toy
 	cp runs/pictures/multidigits/front.png docs/pictures/multidigits-front.png
 	cp runs/pictures/toy/toy.png docs/pictures/toy.png
+
+# The picture and the animation of the explorer, taken from the page itself (needs Chromium).
+screens: .venv/ready
+	test -f runs/screens/front.json || $(BIN)/lorpman train multidigits --out runs/screens
+	$(BIN)/python benchmarks/screens.py runs/screens --out docs/pictures
 
 # Scale, freeze epoch and frozen heads, chosen on validation data as in the paper (an hour or two).
 choose: .venv/ready

@@ -1,3 +1,4 @@
+import copy
 import math
 import warnings
 
@@ -373,9 +374,10 @@ def test_a_score_may_be_a_plain_number():
 def test_compiled_networks_train_alike_through_the_freeze_epoch():
     from torch._dynamo.utils import counters
 
-    plain, _ = _fit(freeze_epoch=1, epochs=2)
+    start = lp.LowRank(_network(), 2)
+    plain, _ = _fit(copy.deepcopy(start), freeze_epoch=1, epochs=2)
     counters.clear()
-    compiled, _ = _fit(freeze_epoch=1, epochs=2, compiled=True)
+    compiled, _ = _fit(start, freeze_epoch=1, epochs=2, compiled=True)
     assert counters["stats"]["unique_graphs"] > 0
     for (name, value), other in zip(
         plain.state_dict().items(), compiled.state_dict().values(), strict=True
