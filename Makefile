@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint types pictures choose clean
+.PHONY: demo test soak lint types pictures screens choose bench clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -35,10 +35,21 @@ pictures: .venv/ready
 	cp runs/pictures/multidigits/front.png docs/pictures/multidigits-front.png
 	cp runs/pictures/toy/toy.png docs/pictures/toy.png
 
+# The picture and the animation of the explorer, taken from the page itself (needs Chromium).
+screens: .venv/ready
+	test -f runs/screens/front.json || $(BIN)/lorpman train multidigits --out runs/screens
+	$(BIN)/python benchmarks/screens.py runs/screens --out docs/pictures
+
 # Scale, freeze epoch and frozen heads, chosen on validation data as in the paper (an hour or two).
 choose: .venv/ready
 	$(BIN)/python benchmarks/choose.py multimnist --out results/multimnist/choice
 	$(BIN)/python benchmarks/choose.py census --out results/census/choice
+
+# Every number and picture of docs/performance.md, on an otherwise quiet machine (20 minutes).
+# More options in BENCH, for instance: make bench BENCH="--threads 2"
+bench: .venv/ready
+	$(BIN)/lorpman bench --out results/bench $(BENCH)
+	$(BIN)/python benchmarks/performance_page.py results/bench docs/performance.md
 
 clean:
 	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import export, select, tune
+from lorpman.commands import bench, explore, export, report, select, tune
 from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
@@ -224,7 +224,14 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-for command in (select.select, export.export, tune.tune):
+for command in (
+    select.select,
+    export.export,
+    explore.explore,
+    report.report,
+    tune.tune,
+    bench.bench,
+):
     app.command()(command)
 
 

@@ -1,7 +1,7 @@
 """Pictures of fronts: a curve for 2 tasks, a surface for 3, parallel coordinates for more."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
 _MARKERS = "osD^vPX*"  # more than colours, so that the seventh front is not the first again
 _MAP = "viridis"
 _DPI = 150
@@ -27,8 +27,17 @@ def plot_front(front: Front, path: str | Path, title: str | None = None) -> None
     plot_fronts([front], path, title)
 
 
-def plot_fronts(fronts: Sequence[Front], path: str | Path, title: str | None = None) -> None:
-    """Draw several fronts of the same tasks over each other, with their labels as a legend."""
+def plot_fronts(
+    fronts: Sequence[Front],
+    path: str | Path,
+    title: str | None = None,
+    apart: Collection[str] = (),
+) -> None:
+    """Draw several fronts of the same tasks over each other, with their labels as a legend.
+
+    Points of the fronts whose labels are in ``apart`` are not joined: there is nothing between
+    the solutions of a discrete method.
+    """
     from matplotlib.figure import Figure
 
     if not fronts:
@@ -41,8 +50,10 @@ def plot_fronts(fronts: Sequence[Front], path: str | Path, title: str | None = N
     count = len(first.tasks)
     size = {2: (6.4, 5.0), 3: (10.0, 8.4)}.get(count) or _parallel_size(first)
     figure = Figure(figsize=size, layout="constrained")
-    draw = {2: _draw_curves, 3: _draw_surfaces}.get(count, _draw_parallel)
-    draw(figure, fronts)
+    if count == 2:
+        _draw_curves(figure, fronts, apart)
+    else:
+        (_draw_surfaces if count == 3 else _draw_parallel)(figure, fronts)
     figure.suptitle(_title(fronts, title), fontsize=11)
     save_figure(figure, Path(path))
 
@@ -51,19 +62,19 @@ def _title(fronts: Sequence[Front], title: str | None) -> str:
     if len(fronts) > 1:
         return title or "Fronts compared"
     head = title or _text(fronts[0].label)
-    return f"{head}\n{_volume(fronts[0])}" if head else _volume(fronts[0])
+    return f"{head}\n{volume_text(fronts[0])}" if head else volume_text(fronts[0])
 
 
-def _volume(front: Front) -> str:
+def volume_text(front: Front) -> str:
     try:
         volume = front.hypervolume()
     except UsageError:  # a picture is worth having where the volume fits no float
         return "hypervolume out of range"
     error = f" ± {volume.stderr:.1g}" if volume.stderr else ""
-    return f"hypervolume {_figures(volume.value, 4)}{error}"
+    return f"hypervolume {figures(volume.value, 4)}{error}"
 
 
-def _figures(value: float, digits: int) -> str:
+def figures(value: float, digits: int) -> str:
     """So many significant digits, zeros included: 0.950 beside 0.948."""
     return f"{value:#.{digits}g}".rstrip(".")
 
@@ -99,9 +110,9 @@ def _legend(figure: "Figure", handles: Any, labels: Any) -> None:
 # Two tasks.
 
 
-def _draw_curves(figure: "Figure", fronts: Sequence[Front]) -> None:
+def _draw_curves(figure: "Figure", fronts: Sequence[Front], apart: Collection[str]) -> None:
     axes = figure.subplots()
-    shown = _draw_plane(axes, fronts, 0, 1, joined=True)
+    shown = _draw_plane(axes, fronts, 0, 1, [front.label not in apart for front in fronts])
     if len(fronts) == 1:
         _label_corners(axes, fronts[0])
         bar = figure.colorbar(shown, ax=axes, pad=0.02)
@@ -110,13 +121,15 @@ def _draw_curves(figure: "Figure", fronts: Sequence[Front]) -> None:
         axes.legend(frameon=False, fontsize=9)
 
 
-def _draw_plane(axes: Any, fronts: Sequence[Front], x: int, y: int, *, joined: bool) -> Any:
+def _draw_plane(
+    axes: Any, fronts: Sequence[Front], x: int, y: int, are_joined: Sequence[bool]
+) -> Any:
     """Tasks ``x`` and ``y``: non-dominated points bold, perhaps joined, dominated ones faint."""
     shown = None
-    for k, front in enumerate(fronts):
+    for k, (front, joined) in enumerate(zip(fronts, are_joined, strict=True)):
         points = front.scores.numpy()[:, [x, y]]
         best = non_dominated_mask(front.scores, front.maximise).numpy()
-        colour, marker = _COLOURS[k % len(_COLOURS)], _MARKERS[k % len(_MARKERS)]
+        colour, marker = COLOURS[k % len(COLOURS)], _MARKERS[k % len(_MARKERS)]
         if joined:
             path = points[best][np.argsort(points[best][:, 0])]
             axes.plot(*path.T, color=colour if len(fronts) > 1 else "0.6", lw=1.3, zorder=1)
@@ -130,7 +143,7 @@ def _draw_plane(axes: Any, fronts: Sequence[Front], x: int, y: int, *, joined: b
         else:
             look = {"color": colour, "marker": marker, "linewidths": 0}
             axes.scatter(*points[~best].T, s=16, alpha=0.3, **look)
-            label = f"{_name(front, k)}  ({_volume(front)})"
+            label = f"{_name(front, k)}  ({volume_text(front)})"
             axes.scatter(*points[best].T, s=34, label=label, zorder=3, **look)
     axes.set_xlabel(_axis_label(fronts[0], x))
     axes.set_ylabel(_axis_label(fronts[0], y))
@@ -168,7 +181,7 @@ def _draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
     """The surface, and what it looks like along each axis."""
     space: Any = figure.add_subplot(2, 2, 1, projection="3d")
     for k, front in enumerate(fronts):
-        _draw_surface(space, front, _COLOURS[k % len(_COLOURS)] if len(fronts) > 1 else None)
+        _draw_surface(space, front, COLOURS[k % len(COLOURS)] if len(fronts) > 1 else None)
     for axis, name in zip((space.xaxis, space.yaxis, space.zaxis), fronts[0].tasks, strict=True):
         axis.set_label_text(_text(name))
         axis.set_tick_params(labelsize=8)
@@ -179,7 +192,7 @@ def _draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
     flat = []
     for place, (x, y) in enumerate(((0, 1), (0, 2), (1, 2)), start=2):
         flat.append(figure.add_subplot(2, 2, place))
-        shown = _draw_plane(flat[-1], fronts, x, y, joined=False)
+        shown = _draw_plane(flat[-1], fronts, x, y, [False] * len(fronts))
     if len(fronts) == 1:
         bar = figure.colorbar(shown, ax=[space, *flat], shrink=0.6, pad=0.02)
         bar.set_label(f"preference for {_text(fronts[0].tasks[0])}")
@@ -192,19 +205,19 @@ def _draw_surface(space: Any, front: Front, colour: str | None) -> None:
     """Triangles between neighbours on the simplex of preferences, under the points."""
     points, weight = front.scores.numpy(), front.alphas.numpy()
     best = non_dominated_mask(front.scores, front.maximise).numpy()
-    triangles = _triangles(weight[:, :2])
-    if len(triangles):
+    faces = triangles(weight[:, :2])
+    if len(faces):
         look: dict[str, Any] = {"color": colour, "alpha": 0.25} if colour else {"cmap": _MAP}
-        face = space.plot_trisurf(*points.T, triangles=triangles, lw=0.2, **look)
+        face = space.plot_trisurf(*points.T, triangles=faces, lw=0.2, **look)
         if colour is None:
-            face.set(array=weight[triangles, 0].mean(axis=1), clim=(0.0, 1.0), alpha=0.55)
+            face.set(array=weight[faces, 0].mean(axis=1), clim=(0.0, 1.0), alpha=0.55)
     for chosen, size, opacity in ((best, 22, 1.0), (~best, 10, 0.3)):
         paint = {"color": colour} if colour else {"c": weight[chosen, 0], "cmap": _MAP}
         limits = {} if colour else {"vmin": 0.0, "vmax": 1.0}
         space.scatter(*points[chosen].T, s=size, alpha=opacity, lw=0, **paint, **limits)
 
 
-def _triangles(corners: Any) -> Any:
+def triangles(corners: Any) -> Any:
     """Triples of neighbouring points ``[t, 3]``; none where they do not span a plane."""
     from matplotlib.tri import Triangulation
 
@@ -233,7 +246,7 @@ def _draw_parallel(figure: "Figure", fronts: Sequence[Front]) -> None:
         note = "colour and dot: the task with the largest weight"
     else:
         for k, (front, height) in enumerate(zip(fronts, heights, strict=True)):
-            _draw_band(axes, height, f"{_name(front, k)}  ({_volume(front)})", k)
+            _draw_band(axes, height, f"{_name(front, k)}  ({volume_text(front)})", k)
         _legend(figure, *axes.get_legend_handles_labels())
         note = "line: median over preferences; band: from the worst to the best"
     _label_tasks(axes, fronts[0], worst, best)
@@ -256,7 +269,7 @@ def _draw_lines(axes: Any, front: Front, height: Any) -> None:
 
 
 def _draw_band(axes: Any, height: Any, label: str, k: int) -> None:
-    colour, x = _COLOURS[k % len(_COLOURS)], range(height.shape[1])
+    colour, x = COLOURS[k % len(COLOURS)], range(height.shape[1])
     axes.fill_between(x, height.min(axis=0), height.max(axis=0), color=colour, alpha=0.1, lw=0)
     for edge in (height.min(axis=0), height.max(axis=0)):
         axes.plot(x, edge, color=colour, lw=0.7, alpha=0.8)
@@ -292,5 +305,5 @@ def _label_tasks(axes: Any, front: Front, worst: Any, best: Any) -> None:
     axes.tick_params(length=0)
     style = {"ha": "center", "color": "0.35", "fontsize": size - 1, "rotation": 90 * turned}
     for x in range(count):
-        axes.text(x, -0.03, _figures(worst[x], 3), va="top", **style)
-        axes.text(x, 1.03, _figures(best[x], 3), va="bottom", **style)
+        axes.text(x, -0.03, figures(worst[x], 3), va="top", **style)
+        axes.text(x, 1.03, figures(best[x], 3), va="bottom", **style)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lorpman.data.base import Batch, Splits, batches
+from lorpman.data.base import Batch, Splits, first_batches
 from lorpman.data.shards import shared_batches
 from lorpman.fit import Epoch, fit
 from lorpman.manifold.base import Manifold
@@ -54,15 +54,7 @@ def fit_spec(
 
 def _watched(splits: Splits, samples: int) -> list[Batch] | None:
     """The first validation samples as ready batches, for a quick look after every epoch."""
-    if samples == 0:
-        return None
-    held = []
-    for batch in batches(splits.validation, min(samples, EVALUATION_BATCH)):
-        held.append(batch)
-        samples -= len(batch[1][0])
-        if samples <= 0:
-            break
-    return held
+    return first_batches(splits.validation, samples, EVALUATION_BATCH) if samples else None
 
 
 def _watched_preferences(model: Manifold, count: int | None) -> Tensor | None:

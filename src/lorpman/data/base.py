@@ -193,3 +193,14 @@ def batches(
         generator=generator,
         collate_fn=_channels_last if hasattr(dataset, "__getitems__") else None,
     )
+
+
+def first_batches(dataset: Dataset[Batch], samples: int, batch_size: int = 1000) -> list[Batch]:
+    """Ready batches with the first ``samples`` of ``dataset`` (the last batch is a whole one)."""
+    held: list[Batch] = []
+    for batch in batches(dataset, min(samples, batch_size)):
+        held.append(batch)
+        samples -= len(batch[1][0])
+        if samples <= 0:
+            break
+    return held

@@ -1,0 +1,76 @@
+"""The explorer's picture and animation for the docs, taken from the page in Chromium."""
+
+import argparse
+import io
+import shutil
+import threading
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from lorpman.explore.server import make_explorer
+
+_SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+_STEPS = 24
+_WIDTH = 900
+
+
+def settled(page: Page) -> None:
+    """Wait until the scores of the present preference are shown."""
+    page.wait_for_function(
+        """() => {
+            const alpha = new URLSearchParams(location.search).get("alpha");
+            const said = document.getElementById("command").textContent;
+            return alpha && said.includes(`--alpha ${alpha} `);
+        }"""
+    )
+    page.wait_for_timeout(120)
+
+
+def frame(page: Page, width: int) -> Image.Image:
+    """What the window shows now."""
+    picture = Image.open(io.BytesIO(page.screenshot(timeout=120_000))).convert("RGB")
+    return picture.resize((width, round(picture.height * width / picture.width)))
+
+
+def take(url: str, out: Path) -> None:
+    """Write ``explore.png`` and ``explore.gif`` into ``out``."""
+    with sync_playwright() as started:
+        chromium = shutil.which("chromium") or "/usr/bin/chromium"
+        browser = started.chromium.launch(executable_path=chromium, args=_SWITCHES)
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        page.set_default_timeout(120_000)
+        page.goto(url)
+        settled(page)
+        frame(page, 1440).save(out / "explore.png", optimize=True)
+        frames = []
+        for step in range(_STEPS):
+            # There and back again, so that the animation has no jump.
+            weight = abs(2 * step / _STEPS - 1)
+            page.locator("#weights input[type=range]").fill(f"{0.05 + 0.9 * weight:.2f}")
+            settled(page)
+            frames.append(frame(page, _WIDTH))
+        browser.close()
+    shades = [one.quantize(96, dither=Image.Dither.NONE) for one in frames]
+    shades[0].save(
+        out / "explore.gif", save_all=True, append_images=shades[1:], duration=130, loop=0
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    explorer = make_explorer([given.run], Path("nowhere"), port=0)
+    threading.Thread(target=explorer.server.serve_forever, daemon=True).start()
+    take(explorer.url, given.out)
+    explorer.server.shutdown()
+    explorer.close()
+    for name in ("explore.png", "explore.gif"):
+        print(given.out / name, f"{(given.out / name).stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,428 @@
+/* What the page does by itself. The preference lives here and in the address, never on the
+   server; the server is asked for one point at a time, always the newest. */
+(function () {
+  "use strict";
+
+  const NONE = () => window.dash_clientside.no_update;
+  const set = (id, props) => window.dash_clientside.set_props(id, props);
+  const element = (id) => document.getElementById(id);
+  const state = { preference: null, asked: null, answered: 0, serial: 0, started: false };
+  const { variable, dressed } = window.lorpmanColours;
+  const GIVE_UP_MS = 15000;
+  const SPINNER_MS = 200;
+
+  // Preferences.
+
+  function rounded(alpha) {
+    const parts = alpha.map((w) => Math.round(Math.max(0, w) * 1e4) / 1e4);
+    const largest = parts.indexOf(Math.max(...parts));
+    const rest = parts.reduce((sum, w, i) => (i === largest ? sum : sum + w), 0);
+    parts[largest] = Math.round((1 - rest) * 1e4) / 1e4;
+    return parts;
+  }
+
+  /* The weight of task i becomes w; the others keep their proportions. */
+  function moved(alpha, i, w) {
+    w = Math.min(1, Math.max(0, w));
+    if (alpha.length === 2) return rounded(i === 1 ? [1 - w, w] : [w, 1 - w]);
+    const others = alpha.reduce((sum, v, j) => (j === i ? sum : sum + v), 0);
+    return rounded(
+      alpha.map((v, j) => {
+        if (j === i) return w;
+        return others > 1e-9 ? (v * (1 - w)) / others : (1 - w) / (alpha.length - 1);
+      })
+    );
+  }
+
+  function nearest(alphas, alpha) {
+    let best = 0;
+    let least = Infinity;
+    alphas.forEach((row, place) => {
+      const distance = row.reduce((sum, w, i) => sum + (w - alpha[i]) ** 2, 0);
+      if (distance < least) [best, least] = [place, distance];
+    });
+    return best;
+  }
+
+  function even(m) {
+    return rounded(Array(m).fill(1 / m));
+  }
+
+  /* What the address asks for; a part that makes no sense is left out, and named. */
+  function fromAddress(runs) {
+    const query = new URLSearchParams(window.location.search);
+    const m = runs[0].alphas[0].length;
+    const wrong = [];
+    let run = runs[0];
+    if (query.has("run")) {
+      const known = runs.find((r) => r.key === query.get("run"));
+      if (known) run = known;
+      else wrong.push("run");
+    }
+    let alpha = even(m);
+    if (query.has("alpha")) {
+      const given = query.get("alpha").split(",").map(Number);
+      const sum = given.reduce((total, w) => total + w, 0);
+      const fits = given.length === m && given.every((w) => Number.isFinite(w) && w >= 0);
+      if (fits && Math.abs(sum - 1) < 2e-3) alpha = rounded(given);
+      else wrong.push("alpha");
+    }
+    const bounds = {};
+    for (const part of query.getAll("need")) {
+      const at = part.lastIndexOf(":");
+      const value = Number(part.slice(at + 1));
+      if (at > 0 && part.slice(at + 1) !== "" && Number.isFinite(value)) {
+        bounds[part.slice(0, at)] = value;
+      } else wrong.push("need");
+    }
+    const hidden = query.getAll("hide").filter((key) => runs.some((r) => r.key === key));
+    return { run, alpha, bounds, hidden, wrong };
+  }
+
+  function start(runs, tasks) {
+    const asked = fromAddress(runs);
+    state.started = true;
+    tasks.forEach((task, i) => {
+      if (task in asked.bounds) set({ type: "bound", index: i }, { value: asked.bounds[task] });
+    });
+    if (asked.hidden.length) {
+      const shown = runs.map((r) => r.key).filter((key) => !asked.hidden.includes(key));
+      set("shown", { value: shown });
+    }
+    if (asked.wrong.length) {
+      const parts = [...new Set(asked.wrong)].join(" and ");
+      set("notice", { children: `The address had a part that cannot be read (${parts}); it was left out.` });
+    }
+    return asked;
+  }
+
+  function prefer(weights, place, runKey, click, flatClick, picked, found, runs, before) {
+    const trigger = window.dash_clientside.callback_context.triggered_id;
+    let run = runs.find((r) => r.key === (before ? before.run : runKey)) || runs[0];
+    let alpha = before ? before.alpha : even(runs[0].alphas[0].length);
+    const clicked = (click || flatClick || {}).points;
+    if (!state.started) {
+      const asked = start(runs, JSON.parse(element("weights").dataset.tasks || "[]"));
+      [run, alpha] = [asked.run, asked.alpha];
+    } else if (trigger && trigger.type === "weight") {
+      const index = trigger.index;
+      const value = Number(weights[alpha.length === 2 ? 0 : index]);
+      if (Number.isFinite(value)) alpha = moved(alpha, index, value);
+    } else if (trigger === "place") {
+      alpha = rounded(run.alphas[Math.min(run.alphas.length - 1, Math.max(0, Number(place) || 0))]);
+    } else if (trigger === "run") {
+      run = runs.find((r) => r.key === runKey) || run;
+    } else if ((trigger === "front" || trigger === "flat") && clicked) {
+      const what = clicked[0].customdata;
+      if (Array.isArray(what)) {
+        run = runs.find((r) => r.key === what[0]) || run;
+        alpha = rounded(run.alphas[what[1]]);
+      }
+    } else if (trigger === "picked" && picked) {
+      run = runs.find((r) => r.key === picked.run) || run;
+      alpha = rounded(picked.alpha);
+    } else if (trigger === "found" && found) {
+      run = runs.find((r) => r.key === found.run) || run;
+      alpha = rounded(found.alpha);
+    }
+    let at = nearest(run.alphas, alpha);
+    if (run.mode !== "any") alpha = rounded(run.alphas[at]);
+    const sliders = alpha.length === 2 ? [alpha[1]] : alpha;
+    show(run, alpha, at);
+    return [{ run: run.key, alpha }, sliders, at, run.key, null, null];
+  }
+
+  /* The controls that fit the run: sliders where any preference will do, else a row of points. */
+  function show(run, alpha, at) {
+    const free = run.mode === "any";
+    element("weights").classList.toggle("absent", !free);
+    element("places").classList.toggle("absent", free || run.alphas.length < 2);
+    const range = element("place");
+    if (range) range.max = run.alphas.length - 1;
+    set("place", { max: run.alphas.length - 1 });
+    element("place-text").textContent = `${at + 1} of ${run.alphas.length}`;
+    document.querySelectorAll("[data-share]").forEach((output) => {
+      output.textContent = `${(100 * alpha[Number(output.dataset.share)]).toFixed(1)}%`;
+    });
+    document.querySelectorAll(".end").forEach((end, i) => {
+      end.dataset.share2 = `${(100 * alpha[i]).toFixed(1)}%`;
+    });
+  }
+
+  /* A preference in words; of many tasks, those that matter most. */
+  function described(alpha, tasks) {
+    const parts = alpha.map((weight, i) => [weight, tasks[i]]);
+    if (tasks.length > 6) {
+      if (Math.max(...alpha) - Math.min(...alpha) < 1e-3) return "all tasks matter the same";
+      parts.sort((a, b) => b[0] - a[0]).splice(4);
+    }
+    const text = parts.map(([w, task]) => `${task} ${Math.round(w * 1000) / 10}%`).join(", ");
+    return tasks.length > 6 ? `${text}, the others less` : text;
+  }
+
+  // Asking: one question at a time, the newest one; a spinner where the answer takes long.
+
+  function ask() {
+    const now = performance.now();
+    const waiting = state.asked && state.answered < state.asked.serial;
+    if (waiting && now - state.asked.at < GIVE_UP_MS) return;
+    state.serial += 1;
+    state.asked = { serial: state.serial, at: now, text: JSON.stringify(state.preference) };
+    set("asked", { data: { ...state.preference, serial: state.serial } });
+    const serial = state.serial;
+    setTimeout(() => {
+      if (state.answered < serial) document.body.classList.add("waiting");
+    }, SPINNER_MS);
+  }
+
+  function follow(preference, now, shown, bounds, runs, ends) {
+    if (!preference) return [NONE(), NONE(), NONE(), NONE()];
+    state.preference = preference;
+    if (now && now.serial > state.answered) {
+      state.answered = now.serial;
+      document.body.classList.remove("waiting");
+    }
+    if (!state.asked || state.asked.text !== JSON.stringify(preference)) ask();
+    const run = runs.find((r) => r.key === preference.run);
+    drawTriangle(preference.alpha, run, ends.tasks);
+    const query = new URLSearchParams();
+    if (runs.length > 1) query.set("run", preference.run);
+    query.set("alpha", preference.alpha.join(","));
+    ends.tasks.forEach((task, i) => {
+      if (bounds[i] !== null && bounds[i] !== undefined && bounds[i] !== "") {
+        query.append("need", `${task}:${bounds[i]}`);
+      }
+    });
+    runs.filter((r) => !(shown || []).includes(r.key)).forEach((r) => query.append("hide", r.key));
+    const text = query.toString().replace(/%2C/g, ",").replace(/%3A/g, ":");
+    const address = `${window.location.pathname}?${text}`;
+    if (address !== window.location.pathname + window.location.search) {
+      window.history.replaceState(null, "", address);
+    }
+    const where = now ? `You are here: ${described(now.alpha, ends.tasks)}.` : "";
+    return [address, window.location.origin + address, run.moving, where];
+  }
+
+  // Drawing.
+
+  /* Whether a line of parallel axes passes all brushes: one per axis that has chosen points. */
+  function passes(selected) {
+    if (!selected || !selected.points || !selected.points.length) return null;
+    const axes = {};
+    for (const p of selected.points) {
+      if (!Array.isArray(p.customdata)) continue;
+      (axes[p.x] = axes[p.x] || new Set()).add(p.customdata.join("|"));
+    }
+    const sets = Object.values(axes);
+    return (what) => Array.isArray(what) && sets.every((s) => s.has(what.join("|")));
+  }
+
+  function brushed(trace, keep) {
+    if (!keep || !trace.customdata) return [trace];
+    const split = (wanted) => {
+      const part = { ...trace, x: [], y: [], customdata: [], text: [] };
+      trace.customdata.forEach((what, i) => {
+        if (keep(what) !== wanted) return;
+        for (const key of ["x", "y", "customdata", "text"]) part[key].push(trace[key][i]);
+      });
+      return part;
+    };
+    return [
+      { ...split(false), opacity: 0.07, hoverinfo: "skip", hovertemplate: null },
+      { ...split(true), opacity: 1, line: { ...trace.line, width: 2 } },
+    ];
+  }
+
+  function marker(size) {
+    return {
+      symbol: "diamond", size, color: variable("--here"),
+      line: { color: variable("--card"), width: 2 },
+    };
+  }
+
+  function here(now, ends, axes) {
+    const base = { hoverinfo: "skip", mode: "markers", name: "you", meta: { here: true } };
+    if (now.scores.length === 2) {
+      return [{ ...base, type: "scatter", x: [now.scores[0]], y: [now.scores[1]], marker: marker(20) }];
+    }
+    if (now.scores.length === 3 && !axes) {
+      const [x, y, z] = now.scores.map((s) => [s]);
+      return [{ ...base, type: "scatter3d", x, y, z, marker: marker(9) }];
+    }
+    if (axes) {
+      return [[0, 1, ""], [0, 2, "2"], [1, 2, "3"]].map(([x, y, tail]) => ({
+        ...base, type: "scatter", x: [now.scores[x]], y: [now.scores[y]], marker: marker(15),
+        xaxis: `x${tail}`, yaxis: `y${tail}`,
+      }));
+    }
+    const height = now.scores.map((s, i) => {
+      const part = (s - ends.worst[i]) / (ends.best[i] - ends.worst[i]);
+      return Math.min(1.05, Math.max(-0.05, part));
+    });
+    const line = { color: variable("--here"), width: 3.5 };
+    return [{
+      ...base, type: "scatter", mode: "lines+markers", x: height.map((_, i) => i), y: height,
+      line, marker: marker(11),
+    }];
+  }
+
+  function draw(drawn, flat, now, shown, curves, selected, scheme, ends) {
+    const seen = (trace) => !shown || shown.includes(trace.meta.run);
+    const many = ends.tasks.length > 3;
+    const keep = many ? passes(selected) : null;
+    const build = (figure, axes) => {
+      if (!figure) return { data: [], layout: {} };
+      let data = figure.data.filter(seen);
+      if (many) data = data.flatMap((trace) => brushed(trace, keep));
+      if (!axes) data = (curves || []).filter(seen).concat(data);
+      if (now) data = data.concat(here(now, ends, axes));
+      return dressed({ data, layout: figure.layout });
+    };
+    return [build(drawn, false), build(flat, true)];
+  }
+
+  function dress(scheme, figures) {
+    return figures.map(dressed);
+  }
+
+  // The triangle of three tasks: drag in it, or use the arrow keys.
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const CORNERS = [[20, 186], [220, 186], [120, 14]];
+
+  function place(alpha) {
+    return [0, 1].map((k) => alpha.reduce((sum, w, i) => sum + w * CORNERS[i][k], 0));
+  }
+
+  function weightsAt(x, y) {
+    const [[x0, y0], [x1, y1], [x2, y2]] = CORNERS;
+    const area = (y1 - y2) * (x0 - x2) + (x2 - x1) * (y0 - y2);
+    const a = ((y1 - y2) * (x - x2) + (x2 - x1) * (y - y2)) / area;
+    const b = ((y2 - y0) * (x - x2) + (x0 - x2) * (y - y2)) / area;
+    const parts = [a, b, 1 - a - b].map((w) => Math.max(0, w));
+    const sum = parts.reduce((total, w) => total + w, 0);
+    return rounded(parts.map((w) => w / sum));
+  }
+
+  function make(kind, attributes, parent) {
+    const node = document.createElementNS(SVG, kind);
+    Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+    parent.appendChild(node);
+    return node;
+  }
+
+  function pick(alpha) {
+    set("picked", { data: { run: state.preference.run, alpha, at: performance.now() } });
+  }
+
+  function buildTriangle(box, run, tasks) {
+    const svg = make("svg", { viewBox: "0 0 240 216", tabindex: "0", role: "application" }, box);
+    svg.setAttribute("aria-label", "Preference between three tasks; arrow keys move it");
+    make("polygon", { points: CORNERS.map((c) => c.join(",")).join(" "), class: "plane" }, svg);
+    for (const row of run.alphas) {
+      const [cx, cy] = place(row);
+      make("circle", { cx, cy, r: 1.8, class: "lattice" }, svg);
+    }
+    const anchors = ["start", "end", "middle"];
+    tasks.forEach((task, i) => {
+      const [x, y] = CORNERS[i];
+      const at = { x: i === 0 ? 4 : i === 1 ? 236 : x, y: i === 2 ? 9 : y + 18 };
+      make("text", { ...at, "text-anchor": anchors[i] }, svg).textContent = task;
+    });
+    make("circle", { r: 8, class: "handle" }, svg);
+    const drag = (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY);
+      const at = point.matrixTransform(svg.getScreenCTM().inverse());
+      pick(weightsAt(at.x, at.y));
+    };
+    svg.addEventListener("pointerdown", (event) => {
+      svg.setPointerCapture(event.pointerId);
+      drag(event);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (svg.hasPointerCapture(event.pointerId)) drag(event);
+    });
+    svg.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: [-4, 0], ArrowRight: [4, 0], ArrowUp: [0, -4], ArrowDown: [0, 4] };
+      if (!(event.key in step)) return;
+      event.preventDefault();
+      const [x, y] = place(state.preference.alpha);
+      pick(weightsAt(x + step[event.key][0], y + step[event.key][1]));
+    });
+    return svg;
+  }
+
+  function drawTriangle(alpha, run, tasks) {
+    const box = element("ternary");
+    if (!box) return;
+    const svg = box.querySelector("svg") || buildTriangle(box, run, tasks);
+    const [cx, cy] = place(alpha);
+    const handle = svg.querySelector(".handle");
+    handle.setAttribute("cx", cx);
+    handle.setAttribute("cy", cy);
+  }
+
+  // Buttons.
+
+  async function take(button) {
+    const said = element("taken");
+    const format = button.dataset.format;
+    const query = new URLSearchParams({
+      run: state.preference.run, alpha: state.preference.alpha.join(","), format,
+    });
+    button.disabled = true;
+    said.textContent = `Writing and checking model.${format} ...`;
+    try {
+      const answer = await fetch(`export?${query}`);
+      if (!answer.ok) throw new Error(await answer.text());
+      const content = await answer.blob();
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(content);
+      link.download = `${document.body.dataset.problem || "model"}-${format}.zip`;
+      const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
+      if (name) link.download = name[1];
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+      said.textContent = `Saved as ${link.download} (${Math.ceil(content.size / 1000)} kB).`;
+    } catch (error) {
+      said.textContent = `That did not work: ${error.message}`;
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  async function copy(button) {
+    const text = element(button.dataset.copy).textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "copied";
+    } catch (error) {
+      const range = document.createRange();
+      range.selectNodeContents(element(button.dataset.copy));
+      window.getSelection().removeAllRanges();
+      window.getSelection().addRange(range);
+      button.textContent = "selected";
+    }
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest ? event.target.closest("button") : null;
+    if (!button) return;
+    if (button.dataset.format) take(button);
+    else if (button.dataset.copy) copy(button);
+    else if (button.id === "even" && state.preference) pick(even(state.preference.alpha.length));
+    else if (button.dataset.place) {
+      const alpha = JSON.parse(button.dataset.alpha);
+      set("picked", { data: { run: button.dataset.run, alpha, at: performance.now() } });
+    }
+  });
+
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => {
+    set("scheme", { data: event.matches ? "dark" : "light" });
+  });
+
+  window.dash_clientside = Object.assign({}, window.dash_clientside, {
+    lorpman: { prefer, follow, draw, dress },
+  });
+})();

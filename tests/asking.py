@@ -1,0 +1,59 @@
+"""Explorers that answer, and calls of their callbacks as the page's own script makes them."""
+
+import json
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from werkzeug.test import Client
+
+from lorpman.explore.server import make_explorer
+
+
+class Asker:
+    """A client of a served explorer, without a browser."""
+
+    def __init__(self, explorer):
+        self.client = Client(explorer.server.app)
+        self.base = explorer.url.partition("?")[0]
+        dependencies = json.loads(self.get("_dash-dependencies").text)
+        (self.output,) = [d["output"] for d in dependencies if "..now.data" in d["output"]]
+
+    def get(self, path, **options):
+        return self.client.get("/" + path, base_url=self.base, **options)
+
+    def post(self, body, **options):
+        options.setdefault("content_type", "application/json")
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.client.post("/_dash-update-component", data=data, base_url=self.base, **options)
+
+    def body(self, asked):
+        names = self.output.strip(".").split("...")
+        outputs = [dict(zip(("id", "property"), n.rsplit(".", 1), strict=True)) for n in names]
+        return {
+            "output": self.output,
+            "outputs": outputs,
+            "inputs": [{"id": "asked", "property": "data", "value": asked}],
+            "changedPropIds": ["asked.data"],
+            "parsedChangedPropsIds": ["asked.data"],
+        }
+
+    def ask(self, run, alpha):
+        """The scores at a preference."""
+        answer = self.post(self.body({"run": run, "alpha": alpha, "serial": 1}))
+        assert answer.status_code == 200, answer.text
+        return json.loads(answer.text)["response"]["now"]["data"]["scores"]
+
+
+@contextmanager
+def serving(paths, root=Path("nowhere"), **options):
+    """An explorer that answers in a thread of its own."""
+    explorer = make_explorer(paths, root, port=0, **options)
+    thread = threading.Thread(target=explorer.server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield explorer
+    finally:
+        explorer.server.shutdown()
+        thread.join(timeout=10)
+        explorer.close()

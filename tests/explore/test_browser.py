@@ -1,0 +1,331 @@
+"""The page in a real browser: every control does what it says, for every kind of run."""
+
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from asking import serving
+from lorpman.front import Front
+from lorpman.runs import open_run
+
+ROOT = Path(__file__).parents[2]
+SLIDER = "#weights input[type=range]"
+
+
+def move(view, value, slider=0):
+    """What dragging a slider to ``value`` does."""
+    view.page.locator(SLIDER).nth(slider).fill(str(value))
+    view.settled()
+
+
+def here(view):
+    """Where the diamond stands on the front."""
+    return view.page.evaluate(
+        """() => {
+            const plot = document.querySelector("#front .js-plotly-plot");
+            const trace = plot.data.find((one) => one.meta && one.meta.here);
+            return trace && [trace.x[0], trace.y[0]];
+        }"""
+    )
+
+
+def place_of(view, run, place):
+    """Where on the screen a stored point of a front is drawn."""
+    view.page.wait_for_selector("#front .scatterlayer .point")
+    return view.page.evaluate(
+        """([run, place]) => {
+            const plot = document.querySelector("#front .js-plotly-plot");
+            for (const trace of plot.data) {
+                const at = (trace.customdata || []).findIndex(
+                    (what) => what[0] === run && what[1] === place);
+                if (at < 0) continue;
+                const box = plot.getBoundingClientRect();
+                const {xaxis, yaxis} = plot._fullLayout;
+                return [box.left + xaxis._offset + xaxis.d2p(trace.x[at]),
+                        box.top + yaxis._offset + yaxis.d2p(trace.y[at])];
+            }
+        }""",
+        [run, place],
+    )
+
+
+def fits(view):
+    """Nothing sticks out of the page to the right."""
+    return view.page.evaluate(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+
+
+def test_moving_the_slider_evaluates_in_between_and_moves_the_point(window, served, digits):
+    view = window(served.url)
+    view.settled()
+    move(view, 0.335)
+    assert view.alpha() == [0.665, 0.335]
+    model, live = open_run(digits)[1], served.answers.lives["digits"]
+    x, y = live.held[0]
+    with torch.no_grad():
+        outputs = model(x, torch.tensor([0.665, 0.335]))
+    right = [(o.argmax(1) == t).float().mean().item() for o, t in zip(outputs, y, strict=True)]
+    assert list(view.scores().values()) == pytest.approx(right, abs=1e-4)
+    assert here(view) == pytest.approx(right, abs=1e-4)
+    assert "held-out test samples" in view.page.text_content("#status")
+    # By keys alone: the slider is reached with Tab and moved with the arrows.
+    view.page.locator("#find").focus()
+    view.page.locator(SLIDER).focus()
+    assert view.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    view.page.keyboard.press("ArrowRight")
+    view.settled()
+    assert view.alpha() == [0.66, 0.34]
+
+
+def test_a_click_on_the_front_and_a_row_of_the_table_set_the_preference(window, served, digits):
+    front = Front.load(digits / "front.json")
+    view = window(served.url)
+    view.settled()
+    for place in (2, 8):
+        view.page.mouse.click(*place_of(view, "digits", place))
+        view.page.wait_for_function(
+            "wanted => location.search.includes(wanted)",
+            arg=f"alpha={front.alphas[place, 0]:.1f},{front.alphas[place, 1]:.1f}",
+        )
+    view.page.locator("summary", has_text="as a table").click()
+    view.page.locator("button", has_text="move here").first.click()
+    view.page.wait_for_function("location.search.includes('alpha=0,1')")
+    view.settled()
+
+
+def test_the_samples_show_predictions_and_frame_what_flips(window, served):
+    live = served.answers.lives["digits"]
+    view = window(served.url + "?alpha=1,0")
+    view.settled()
+    point = live.point((1.0, 0.0))
+    flips = [
+        any(new.flipped(old) for new, old in zip(now, balanced, strict=True))
+        for now, balanced in zip(point.predictions, live.samples.balanced, strict=True)
+    ]
+    assert any(flips)
+    cards = view.page.locator("figure").all()
+    assert [card.get_attribute("class") == "flip" for card in cards] == flips
+    shown = [card.locator("b").first.text_content() for card in cards]
+    assert shown == [now[0].text for now in point.predictions]
+    assert view.page.evaluate("document.querySelector('figure img').naturalWidth") > 8
+
+
+def test_a_demand_moves_the_preference_there_or_to_the_nearest(window, served):
+    view = window(served.url)
+    view.settled()
+    bound = view.page.locator(".bound input").first
+    for asked, said in ((0.2, "Found."), (0.999, "this is the nearest")):
+        bound.fill(str(asked))
+        view.page.locator("#find").click()
+        view.page.wait_for_function(
+            "said => document.getElementById('answer').textContent.includes(said)", arg=said
+        )
+        assert f"--at-least left={asked:g} --best right" in view.page.text_content("#answer")
+    view.settled()
+    assert view.alpha()[0] > 0.5
+    assert "need=left:0.999" in view.page.evaluate("location.search")
+
+
+def test_an_export_button_saves_the_chosen_network(window, served, digits):
+    view = window(served.url + "?alpha=0.3,0.7")
+    view.settled()
+    with view.page.expect_download() as waiting:
+        view.page.locator("button.take", has_text=".safetensors").click()
+    with zipfile.ZipFile(io.BytesIO(Path(waiting.value.path()).read_bytes())) as archive:
+        weights = load(archive.read("model.safetensors"))
+        card = json.loads(archive.read("model.safetensors.card.json"))
+    assert card["alpha"] == pytest.approx([0.3, 0.7])
+    network = open_run(digits)[1].solution(torch.tensor([0.3, 0.7]))
+    for name, value in network.state_dict().items():
+        assert torch.allclose(weights[name], value, atol=1e-6)
+    command = view.page.text_content("#command")
+    assert command == f"lorpman export {digits} --alpha 0.3,0.7 --to model.onnx"
+    view.page.locator("[data-copy=command]").click()
+    view.page.wait_for_function(
+        "document.querySelector('[data-copy=command]').textContent == 'copied'"
+    )
+    assert view.page.evaluate("navigator.clipboard.readText()") == command
+
+
+def test_two_windows_share_nothing_and_a_link_gives_the_same_view(window, served):
+    first, second = window(served.url), window(served.url)
+    first.settled()
+    second.settled()
+    for a, b in ((0.1, 0.9), (0.25, 0.75)):
+        move(first, a)
+        move(second, b)
+    assert first.alpha() == [0.75, 0.25]
+    assert second.alpha() == [0.25, 0.75]
+    assert first.scores() != second.scores()
+    again = window(first.page.text_content("#link"))
+    again.settled()
+    assert again.scores() == first.scores()
+
+
+@pytest.mark.parametrize("query", ["?run=../x", "?alpha=<img src=x onerror=a()>"])
+def test_a_bad_address_is_named_and_left_out(window, served, query):
+    view = window(served.url + query)
+    view.settled()
+    assert "cannot be read" in view.page.text_content("#notice")
+    assert view.alpha() == [0.5, 0.5]
+
+
+def test_runs_lie_over_one_another_and_each_kind_moves_in_its_way(window, digits, rivals):
+    with serving([digits, *rivals.values()]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        drawn = """() => [...new Set(document.querySelector("#front .js-plotly-plot").data
+                        .map((trace) => trace.meta.run).filter(Boolean))]"""
+        assert view.page.evaluate(drawn) == ["digits", *rivals]
+        view.page.locator("#shown label", has_text="pamal").click()
+        view.page.wait_for_function("location.search.includes('hide=pamal')")
+        view.page.wait_for_function(f"!({drawn})().includes('pamal')")
+        view.page.locator("#run label", has_text="pmtl").click()
+        view.page.wait_for_selector("#places:not(.absent)")
+        assert "separate networks" in view.page.text_content("#moving")
+        assert not view.page.locator("#weights").is_visible()
+        view.page.locator("#place").fill("1")
+        view.settled()
+        alphas = Front.load(rivals["pmtl"] / "front.json").alphas
+        assert view.alpha() == pytest.approx(alphas[1].tolist(), abs=1e-3)
+        view.page.locator("#run label", has_text="ls,").click()
+        view.page.wait_for_function(
+            "document.getElementById('moving').textContent.includes('one network')"
+        )
+        assert not view.page.locator("#place").is_visible()
+
+
+def test_a_run_without_weights_shows_its_front_and_says_why_it_stands_still(window):
+    """MultiMNIST, as kept in the repository."""
+    with serving([ROOT / "results/multimnist/lorpman-0"]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        assert "weights are not here" in view.page.text_content("#moving")
+        front = Front.load(ROOT / "results/multimnist/lorpman-0/front.json")
+        view.page.mouse.click(*place_of(view, "lorpman-0", 3))
+        view.page.wait_for_function("location.search.includes('alpha=0.3,0.7')")
+        view.settled()
+        assert list(view.scores().values()) == pytest.approx(front.scores[3].tolist(), abs=1e-4)
+        view.page.locator("button.take", has_text=".onnx").click()
+        view.page.wait_for_function(
+            "document.getElementById('taken').textContent.includes('nothing to export')"
+        )
+    # The refused export is the one complaint that there should be.
+    assert [line for line in view.complaints if "/export" not in line and "409" not in line] == []
+    view.complaints.clear()
+
+
+def test_the_toy_problem(window, toy):
+    with serving([toy]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        move(view, 0.8)
+        assert set(view.scores()) == {"f1", "f2"}
+        assert "lower is better" in view.page.text_content("#scores")
+
+
+def test_three_tasks_have_a_surface_a_triangle_and_linked_sliders(window, faces):
+    run, root = faces
+    with serving([run], root) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        kinds = "() => document.querySelector('#front .js-plotly-plot').data.map((t) => t.type)"
+        assert {"mesh3d", "scatter3d"} <= set(view.page.evaluate(kinds))
+        move(view, 0.5, slider=1)
+        assert view.alpha() == pytest.approx([0.25, 0.5, 0.25], abs=1e-3)
+        box = view.page.locator("#ternary svg").bounding_box()
+        view.page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.3)
+        view.page.wait_for_function("location.search.split(',').pop() > 0.5")
+        view.settled()
+        assert sum(view.alpha()) == pytest.approx(1)
+        flat = "document.querySelectorAll('#flat .subplot').length"
+        assert view.page.evaluate(flat) == 3
+
+
+def test_twenty_tasks_have_parallel_axes_that_can_be_brushed(window, objects):
+    run, root = objects
+    with serving([run], root) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        assert view.page.locator(SLIDER).count() == 20
+        move(view, 0.62, slider=4)
+        assert view.alpha()[4] == pytest.approx(0.62)
+        assert sum(view.alpha()) == pytest.approx(1)
+        assert view.alpha()[0] == pytest.approx(0.02, abs=1e-3)
+        assert len(view.scores()) == 20
+        faint = """() => document.querySelector("#front .js-plotly-plot").data
+                        .filter((trace) => trace.opacity < 0.1).length"""
+        assert view.page.evaluate(faint) == 0
+        box = view.page.locator("#front .nsewdrag").bounding_box()
+        view.page.mouse.move(box["x"] + 1, box["y"] + 2)
+        view.page.mouse.down()
+        view.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+        view.page.mouse.up()
+        view.page.wait_for_function(f"({faint})() > 0")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_wide_and_narrow_light_and_dark(window, served, tmp_path, width, scheme):
+    view = window(served.url, width=width, scheme=scheme)
+    view.settled()
+    assert fits(view)
+    ground = view.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    shade = sum(map(int, re.findall(r"\d+", ground)[:3]))
+    assert (shade > 600) == (scheme == "light")
+    text = view.page.evaluate("document.querySelector('#front .js-plotly-plot').layout.font.color")
+    assert text == {"light": "#1d2230", "dark": "#e9ecf2"}[scheme]
+    view.page.screenshot(path=tmp_path / "page.png", full_page=True, timeout=60_000)
+
+
+def test_words_that_outsiders_need_are_explained_where_they_stand(window, served):
+    view = window(served.url)
+    view.settled()
+    assert "nothing on offer beats them" in view.page.text_content("#front-card")
+    assert "Hypervolume measures a whole front" in view.page.text_content("#front-card")
+    assert "how much each task matters to you" in view.page.text_content("#preference-card")
+    unnamed = """() => [...document.querySelectorAll("input, button, summary")].filter((one) =>
+        !(one.labels && one.labels.length) && !one.textContent.trim()
+        && !one.getAttribute("aria-label")).map((one) => one.outerHTML)"""
+    assert view.page.evaluate(unnamed) == []
+
+
+def test_the_report_works_from_a_file(window, digits, faces, objects, tmp_path):
+    from plotly.offline import get_plotlyjs
+
+    from lorpman.explore.report import write_report
+
+    for path, figures in ((digits, 6), (faces[0], 6), (objects[0], 5)):
+        to = tmp_path / f"{path.name}.html"
+        write_report(path, to)
+        # The library of pictures is in it once.
+        assert len(get_plotlyjs()) < to.stat().st_size < 1.3 * len(get_plotlyjs())
+        view = window(to.as_uri())
+        view.page.wait_for_function(
+            "count => document.querySelectorAll('.main-svg').length >= count", arg=figures
+        )
+        assert fits(view)
+        front = Front.load(path / "front.json")
+        assert view.page.locator("tbody").first.locator("tr").count() == len(front)
+        assert f"{front.scores[0, 0]:.4f}" in view.page.text_content("table")
+        assert "learning_rate" in view.page.text_content("body")
+
+
+def test_a_report_of_strange_names_holds_no_markup_of_theirs(digits, tmp_path):
+    from lorpman.explore.report import write_report
+
+    run = tmp_path / "run"
+    shutil.copytree(digits, run)
+    for name in ("front.json", "metrics.jsonl"):
+        text = (run / name).read_text().replace('"left"', '"</script><b>left"')
+        (run / name).write_text(text)
+    write_report(run, tmp_path / "report.html")
+    assert "<b>left" not in (tmp_path / "report.html").read_text()
