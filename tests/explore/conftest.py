@@ -149,7 +149,9 @@ class Window:
             """() => {
                 const address = new URLSearchParams(location.search).get("alpha");
                 const command = document.getElementById("command");
+                const plot = document.querySelector("#front .js-plotly-plot");
                 if (!address || !command || document.body.classList.contains("waiting")) return 0;
+                if (!(plot && plot.data || []).some((one) => one.meta && one.meta.here)) return 0;
                 const said = (/--alpha (\\S+)/.exec(command.textContent) || [])[1];
                 if (!said) return 0;
                 const [a, b] = [address, said].map((text) => text.split(",").map(Number));
