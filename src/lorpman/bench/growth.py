@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from lorpman.bench.memory import peak_of_tensors
 from lorpman.bench.timing import Conditions, interleave
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.merge import cheapest
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.preference import dirichlet
 from lorpman.task import Task, task_losses
@@ -36,6 +37,8 @@ BASE = {"m": 10, "r": 8, "b": 4}
 NAMES = {"m": "tasks m", "r": "rank r", "b": "preferences per step b"}
 _WIDTH, _LAYERS, _BATCH, _CLASSES = 512, 3, 128, 2
 _FLOAT = 4
+# Rows of every B_i A_i that the merge by pairs holds at once.
+_ROWS_AT_ONCE = 128
 TOLERANCE = 1.15
 """A time above the formula by less is noise."""
 
@@ -56,12 +59,14 @@ def growth(conditions: Conditions) -> dict[str, Any]:
 
 def _point(place: dict[str, int], conditions: Conditions) -> dict[str, Any]:
     contenders = _contenders(**place)
+    clear = contenders.pop("clear")
     times = interleave(contenders, conditions)
+    clear()
     return {
         **place,
         "seconds": statistics.median(times["lorpman"]),
         "plain seconds": place["b"] * statistics.median(times["plain"]),
-        "bytes": peak_of_tensors(contenders["lorpman"]) + _held_bytes(**place),
+        "bytes": peak_of_tensors(contenders["lorpman"]) + parameter_bytes(**place),
         "expected bytes": expected_bytes(**place),
         "rounds": times,
     }
@@ -92,20 +97,18 @@ def _contenders(m: int, r: int, b: int) -> dict[str, Callable[[], object]]:
     x = torch.rand(_BATCH, _WIDTH)
     targets = [torch.randint(_CLASSES, (_BATCH,)) for _ in range(m)]
 
-    def backward(module: nn.Module, losses: Tensor) -> None:
-        module.zero_grad()
-        losses.sum().backward()
-
     def plain() -> None:
-        backward(network, task_losses(network(x), targets, tasks))
+        network.zero_grad()
+        task_losses(network(x), targets, tasks).sum().backward()
 
     def lorpman() -> None:
+        model.zero_grad()
         alphas = dirichlet(m, b)
         outputs = model(x, alphas)
         rows = [task_losses([out[j] for out in outputs], targets, tasks) for j in range(b)]
-        backward(model, alphas * torch.stack(rows))
+        (alphas * torch.stack(rows)).sum().backward()
 
-    return {"plain": plain, "lorpman": lorpman}
+    return {"plain": plain, "lorpman": lorpman, "clear": model.zero_grad}
 
 
 def _weights(m: int) -> int:
@@ -116,24 +119,25 @@ def _factors(m: int, r: int) -> int:
     return _LAYERS * 2 * _WIDTH * m * r
 
 
-def _held_bytes(m: int, r: int, b: int) -> int:
-    """Parameters and gradients, which are there before a step that is measured."""
+def parameter_bytes(m: int, r: int, b: int) -> int:
+    """What is there before a step."""
     del b
-    return 2 * _FLOAT * (_weights(m) + _factors(m, r))
+    return _FLOAT * (_weights(m) + _factors(m, r))
 
 
 def expected_bytes(m: int, r: int, b: int) -> int:
-    """By the formula: parameters, gradients, b merged weights, b passes' activations.
+    """By the formula: the larger of what lives when the backward pass begins and when it ends.
 
-    The b merged weights of all layers, and the factors scaled by b preferences, live until the
-    backward pass. There the gradients of one layer at a time come on top: b of them, and the
-    same once more in one tensor.
+    First: the parameters, b merged weights of all layers, b passes' activations, the gradients
+    of one layer's b weights. Last: the parameters, their gradients, and one layer's b weights
+    with their gradients. In both, what the merge of one layer works in.
     """
-    merged = b * _LAYERS * _WIDTH * _WIDTH
-    scaled = b * _LAYERS * _WIDTH * m * r
-    one_layer = 2 * b * _WIDTH * _WIDTH + b * _WIDTH * m * r
-    activations = b * _BATCH * (2 * _LAYERS * _WIDTH + 3 * m * _CLASSES)
-    return _held_bytes(m, r, b) + _FLOAT * (merged + scaled + one_layer + activations)
+    layer = b * _WIDTH * _WIDTH
+    activations = b * _BATCH * (_LAYERS * _WIDTH + 3 * m * _CLASSES)
+    workspace = _WIDTH * m * (_ROWS_AT_ONCE if cheapest(b, r) == "pairs" else b * r)
+    first = _LAYERS * layer + activations + layer
+    last = _weights(m) + _factors(m, r) + 2 * layer
+    return parameter_bytes(m, r, b) + _FLOAT * (max(first, last) + workspace)
 
 
 def too_fast(points: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:

@@ -1,10 +1,11 @@
 """Peak memory of a training step, taken in fresh processes."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 
 from lorpman.bench.child import call_in_child
 from lorpman.bench.row import Measured
@@ -32,7 +33,12 @@ def vgg_memory(conditions: Conditions) -> Measured:
             peak, _ = call_in_child(f"{__name__}.peak_of_step", arguments, conditions.threads)
             for what, value in peak.items():
                 found.setdefault(f"{who}, {what}", []).append(value)
-    also = {"counted in tensors alone": ratio(found, "lorpman, tensors", "plain, tensors")}
+    also = {
+        "counted in tensors alone": ratio(found, "lorpman, tensors", "plain, tensors"),
+        "with the factors' parameters aside, but not their gradients": ratio(
+            found, "lorpman, resident with gradients of factors", "plain, resident"
+        ),
+    }
     note = _NOTE + ("; quick: the network at half its width" if conditions.quick else "")
     return Measured(ratio(found, "lorpman, resident", "plain, resident"), found, also, note)
 
@@ -43,27 +49,32 @@ def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
     _warm_up()
     before = _resident()
     workload = vgg(width)
-    step, own = _lorpman(workload) if who == "lorpman" else (_plain(workload), 0)
+    step, module = _lorpman(workload) if who == "lorpman" else _plain(workload)
+    of_factors = _bytes(factors(module))
     step()
-    resident = _peak_resident() - before - own
-    # Gradients stay from the first step: what this one allocates comes on top of them.
-    held = _bytes_of_gradients_and_parameters(workload)
-    return {"resident": float(resident), "tensors": float(peak_of_tensors(step) + held)}
+    resident = _peak_resident() - before - 2 * of_factors
+    # The allocator's count starts with the call, so nothing may be there that the call frees.
+    module.zero_grad()
+    tensors = peak_of_tensors(step) + _bytes(module.parameters()) - 2 * of_factors
+    return {
+        "resident": float(resident),
+        "resident with gradients of factors": float(resident + of_factors),
+        "tensors": float(tensors),
+    }
 
 
-def _bytes_of_gradients_and_parameters(workload: Workload) -> int:
-    return 2 * sum(p.numel() * p.element_size() for p in workload.network().parameters())
+def _bytes(parameters: Iterable[Tensor]) -> int:
+    return sum(p.numel() * p.element_size() for p in parameters)
 
 
-def _lorpman(workload: Workload) -> tuple[Callable[[], object], int]:
+def _lorpman(workload: Workload) -> tuple[Callable[[], object], nn.Module]:
     step = fit_step(workload)
     # A step without its last line; see vgg_memory.
     step.run.optimizer.step = lambda: None
-    own = sum(p.numel() * p.element_size() for p in factors(step.run.model))
-    return step, 2 * own
+    return step, step.run.model
 
 
-def _plain(workload: Workload) -> Callable[[], object]:
+def _plain(workload: Workload) -> tuple[Callable[[], object], nn.Module]:
     torch.manual_seed(0)
     network, batch = workload.network().train(), workload.plain_batch()
 
@@ -73,14 +84,15 @@ def _plain(workload: Workload) -> Callable[[], object]:
         losses = [mean_loss(network(batch[0]), batch, workload.tasks) for _ in passes]
         torch.stack(losses).sum().backward()
 
-    return step
+    return step, network
 
 
 def peak_of_tensors(call: Callable[[], object]) -> int:
     """The most bytes of tensors that lived at once in ``call``, beyond those before it.
 
     Counted by PyTorch's allocator, so exact, and the same however busy the machine is; what
-    libraries below PyTorch take for themselves is not in it.
+    libraries below PyTorch take for themselves is not in it, nor what ``call`` frees of what was
+    there before.
     """
     # Above all its levels: the profiler's library otherwise writes a line on standard error.
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")

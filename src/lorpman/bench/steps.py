@@ -78,6 +78,6 @@ def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
     return torch.stack([task.loss(output, target) for task, output, target in triples]).mean()
 
 
-def factors(model: Manifold) -> list[nn.Parameter]:
-    """The parameters of a LORPMAN manifold that a plain network does not have."""
+def factors(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a LORPMAN manifold that a plain network does not have; others have none."""
     return [p for name, p in model.named_parameters() if name.startswith("deltas.")]
