@@ -11,7 +11,7 @@ from lorpman.bench.child import call_in_child
 from lorpman.bench.row import Measured
 from lorpman.bench.steps import factors, fit_step, mean_loss
 from lorpman.bench.timing import Conditions, Times, ratio
-from lorpman.bench.workload import Workload, vgg
+from lorpman.bench.workload import Workload, lenet, vgg
 
 _NOTE = (
     "resident memory at its peak, beyond what a process has before it builds anything; "
@@ -111,9 +111,8 @@ def peak_of_tensors(call: Callable[[], object]) -> int:
 
 
 def _warm_up() -> None:
-    """Make threads and load kernels, which take memory once."""
-    conv = torch.nn.Conv2d(3, 8, 3)
-    conv(torch.rand(2, 3, 8, 8)).sum().backward()
+    """Import what training imports late, make threads, load kernels: it all takes memory once."""
+    fit_step(lenet(batch=4))()
 
 
 def _resident() -> int:
