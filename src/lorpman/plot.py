@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
-_MARKERS = "osD^vPX*"  # more than colours, so that the seventh front is not the first again
+_MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
 _MAP = "viridis"
 _DPI = 150
 
