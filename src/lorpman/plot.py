@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
 _MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
 _MAP = "viridis"
+_LEGEND_INSIDE = 6  # a longer one would hide points
 _DPI = 150
 
 
@@ -117,6 +118,9 @@ def _draw_curves(figure: "Figure", fronts: Sequence[Front], apart: Collection[st
         _label_corners(axes, fronts[0])
         bar = figure.colorbar(shown, ax=axes, pad=0.02)
         bar.set_label(f"preference for {_text(fronts[0].tasks[0])}")
+    elif len(fronts) > _LEGEND_INSIDE:
+        figure.set_figheight(figure.get_figheight() + 0.2 * len(fronts))
+        _legend(figure, *axes.get_legend_handles_labels())
     else:
         axes.legend(frameon=False, fontsize=9)
 
