@@ -96,6 +96,9 @@ def test_only_keeps_the_order_of_the_table():
 
 
 def test_a_busy_machine_is_told_of_in_one_line():
-    assert busy_machine(0.0) == ""
-    assert "load 9999.0" in busy_machine(9999.0)
-    assert "\n" not in busy_machine(9999.0)
+    for threads, advice in ((1, "processor time suffers less"), (2, "pass --threads 1")):
+        conditions = Conditions(threads)
+        assert busy_machine(0.0, conditions) == ""
+        assert "load 9999.0" in busy_machine(9999.0, conditions)
+        assert advice in busy_machine(9999.0, conditions)
+        assert "\n" not in busy_machine(9999.0, conditions)

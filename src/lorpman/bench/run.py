@@ -79,7 +79,7 @@ def run(
     """Measure ``rows`` and ``studies``; what is found is written to ``out`` after each of them."""
     torch.set_num_threads(conditions.threads)
     report = Report(conditions)
-    if busy := busy_machine(report.load_before[0]):
+    if busy := busy_machine(report.load_before[0], conditions):
         tell(busy)
     began = time.perf_counter()
 
@@ -123,15 +123,15 @@ def choose(only: str | None, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in asked]
 
 
-def busy_machine(load: float) -> str:
+def busy_machine(load: float, conditions: Conditions) -> str:
     """One line of warning if others are at work; else nothing."""
     cores = os.cpu_count() or 1
     if load <= _BUSY * cores:
         return ""
-    return (
-        f"the machine is busy (load {load:.1f} on {cores} cores): ratios will be off; "
-        "wait, or pass --threads 1, which takes processor time"
-    )
+    said = f"the machine is busy (load {load:.1f} on {cores} cores): "
+    if conditions.cpu_time:
+        return said + "processor time suffers less than wall time, but quote only quiet runs"
+    return said + "ratios will be off; wait, or pass --threads 1, which takes processor time"
 
 
 def _processor() -> str:
