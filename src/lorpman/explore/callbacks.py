@@ -171,7 +171,7 @@ def _connect_script(app: Dash) -> None:
         Input("now", "data"),
         Input("shown", "value"),
         Input("curves", "data"),
-        Input("front", "selectedData"),
+        Input("brush", "data"),
         Input("scheme", "data"),
         State("ends", "data"),
     )

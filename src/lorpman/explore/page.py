@@ -13,10 +13,6 @@ from lorpman.explore.opened import Opened
 from lorpman.plot import volume_text
 
 _GRAPH: Any = {"displaylogo": False, "responsive": True, "displayModeBar": False}
-_ZOOMABLE: Any = _GRAPH | {
-    "displayModeBar": "hover",
-    "modeBarButtonsToRemove": ["lasso2d", "toImage"],
-}
 
 
 def layout(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
@@ -68,7 +64,7 @@ def _stores(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         for run in runs
     ]
     ends = {"tasks": list(runs[0].front.tasks), "worst": worst, "best": best}
-    names = ("preference", "picked", "asked", "now", "found", "scheme", "address")
+    names = ("preference", "picked", "asked", "now", "found", "brush", "scheme", "address")
     return html.Div(
         [
             *(dcc.Store(id=name) for name in names),
@@ -95,7 +91,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
     graphs = [
         dcc.Graph(
             id="front",
-            config=_ZOOMABLE,
+            config=_GRAPH,
             className="graph tall",
             responsive=True,
         ),
@@ -120,6 +116,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         _legend(runs),
         html.Div(graphs, className="graphs", id="graphs"),
         html.P(hint, className="hint"),
+        html.Button("Show all lines", id="unbrush", className="small" if count > 3 else "absent"),
         html.P([html.Span("◆ ", className="you"), html.Span(id="where")], className="hint"),
         _points_table(runs),
         name="front",

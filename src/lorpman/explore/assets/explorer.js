@@ -6,7 +6,7 @@
   const NONE = () => window.dash_clientside.no_update;
   const set = (id, props) => window.dash_clientside.set_props(id, props);
   const element = (id) => document.getElementById(id);
-  const state = { preference: null, asked: null, answered: 0, serial: 0, started: false };
+  const state = { preference: null, asked: null, answered: 0, serial: 0, started: false, boxes: [] };
   const { variable, dressed } = window.lorpmanColours;
   const GIVE_UP_MS = 15000;
   const SPINNER_MS = 200;
@@ -205,20 +205,28 @@
 
   // Drawing.
 
-  /* Whether a line of parallel axes passes all brushes: one per axis that has chosen points. */
-  function passes(selected) {
-    if (!selected || !selected.points || !selected.points.length) return null;
+  /* Which lines of parallel axes pass the brushes: on every axis that has any, one of them.
+     Brushes are boxes, not chosen points: those change with every drawing. */
+  function keeper(trace, boxes) {
     const axes = {};
-    for (const p of selected.points) {
-      if (!Array.isArray(p.customdata)) continue;
-      (axes[p.x] = axes[p.x] || new Set()).add(p.customdata.join("|"));
+    for (const box of boxes) {
+      const [left, right] = [Math.min(box.x0, box.x1), Math.max(box.x0, box.x1)];
+      for (let axis = Math.ceil(left); axis <= right; axis += 1) {
+        (axes[axis] = axes[axis] || []).push([Math.min(box.y0, box.y1), Math.max(box.y0, box.y1)]);
+      }
     }
-    const sets = Object.values(axes);
-    return (what) => Array.isArray(what) && sets.every((s) => s.has(what.join("|")));
+    const missing = new Set();
+    trace.x.forEach((axis, i) => {
+      if (axis === null || !(axis in axes)) return;
+      const inside = axes[axis].some(([low, high]) => trace.y[i] >= low && trace.y[i] <= high);
+      if (!inside) missing.add(trace.customdata[i].join("|"));
+    });
+    return Object.keys(axes).length ? (what) => !missing.has(what.join("|")) : null;
   }
 
-  function brushed(trace, keep) {
-    if (!keep || !trace.customdata) return [trace];
+  function brushed(trace, boxes) {
+    const keep = boxes && boxes.length && trace.customdata ? keeper(trace, boxes) : null;
+    if (!keep) return [trace];
     const split = (wanted) => {
       const part = { ...trace, x: [], y: [], customdata: [], text: [] };
       trace.customdata.forEach((what, i) => {
@@ -231,6 +239,33 @@
       { ...split(false), opacity: 0.07, hoverinfo: "skip", hovertemplate: null },
       { ...split(true), opacity: 1, line: { ...trace.line, width: 2 } },
     ];
+  }
+
+  function brush(boxes) {
+    state.boxes = boxes;
+    set("brush", { data: boxes });
+  }
+
+  /* Hear of brushes from the plot itself, and only between the user's press and release: a redraw
+     also selects and deselects. */
+  function listen() {
+    const plot = document.querySelector("#front .js-plotly-plot");
+    if (!plot || !plot.on) return void setTimeout(listen, 200);
+    if (state.listening === plot) return undefined;
+    state.listening = plot;
+    let pressed = null;
+    plot.addEventListener("mousedown", (event) => {
+      pressed = { more: event.shiftKey };
+      if (event.detail === 2) brush([]);
+    }, true);
+    plot.on("plotly_selected", (event) => {
+      if (!pressed || !event || !event.range) return;
+      const { x, y } = event.range;
+      const box = { x0: x[0], x1: x[1], y0: y[0], y1: y[1] };
+      brush(pressed.more ? state.boxes.concat(box) : [box]);
+      pressed = null;
+    });
+    return undefined;
   }
 
   function marker(size) {
@@ -266,17 +301,18 @@
     }];
   }
 
-  function draw(drawn, flat, now, shown, curves, selected, scheme, ends) {
+  function draw(drawn, flat, now, shown, curves, boxes, scheme, ends) {
     const seen = (trace) => !shown || shown.includes(trace.meta.run);
     const many = ends.tasks.length > 3;
-    const keep = many ? passes(selected) : null;
+    if (many) listen();
     const build = (figure, axes) => {
       if (!figure) return { data: [], layout: {} };
       let data = figure.data.filter(seen);
-      if (many) data = data.flatMap((trace) => brushed(trace, keep));
+      if (many) data = data.flatMap((trace) => brushed(trace, boxes));
       if (!axes) data = (curves || []).filter(seen).concat(data);
       if (now) data = data.concat(here(now, ends, axes));
-      return dressed({ data, layout: figure.layout });
+      const selections = (boxes || []).map((box) => ({ type: "rect", ...box }));
+      return dressed({ data, layout: many ? { ...figure.layout, selections } : figure.layout });
     };
     return [build(drawn, false), build(flat, true)];
   }
@@ -411,6 +447,7 @@
     if (!button) return;
     if (button.dataset.format) take(button);
     else if (button.dataset.copy) copy(button);
+    else if (button.id === "unbrush") brush([]);
     else if (button.id === "even" && state.preference) pick(even(state.preference.alpha.length));
     else if (button.dataset.place) {
       const alpha = JSON.parse(button.dataset.alpha);
