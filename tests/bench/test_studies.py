@@ -62,8 +62,8 @@ def test_a_page_keeps_what_people_wrote():
         "# Title\n<!-- bench: growth -->\nold\n<!-- end -->\n<!-- bench: rivals -->\n<!-- end -->"
     )
     assert filled(page, described) == (
-        "# Title\n<!-- bench: growth -->\nbroke\n<!-- end -->\n"
-        "<!-- bench: rivals -->\nNot part of this run.\n<!-- end -->"
+        "# Title\n<!-- bench: growth -->\n\nbroke\n\n<!-- end -->\n"
+        "<!-- bench: rivals -->\n\nNot part of this run.\n\n<!-- end -->"
     )
     with pytest.raises(UsageError, match="unknown part 'tables'"):
         filled("<!-- bench: tables -->\n<!-- end -->", described)

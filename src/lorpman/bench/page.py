@@ -18,15 +18,16 @@ _PART = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def filled(page: str, described: Mapping[str, Any]) -> str:
     """``page`` with every part that stands between marks made from a run's JSON.
 
-    >>> filled("<!-- bench: table -->\\n<!-- end -->", {"rows": [], "studies": []})[:26]
-    '<!-- bench: table -->\\n| ro'
+    >>> filled("<!-- bench: table -->\\n<!-- end -->", {"rows": [], "studies": []})[:27]
+    '<!-- bench: table -->\\n\\n| ro'
     """
 
     def replace(match: re.Match[str]) -> str:
         part = match[2]
         if part not in _PARTS:
             raise UsageError(f"unknown part '{part}'; known: {', '.join(_PARTS)}")
-        return f"{match[1]}{_PARTS[part](described).strip()}\n{match[3]}"
+        # Blank lines around it, without which indented text is no block of its own.
+        return f"{match[1]}\n{_PARTS[part](described)}\n\n{match[3]}"
 
     return _PART.sub(replace, page)
 
