@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint types pictures screens choose clean
+.PHONY: demo test soak lint types pictures screens choose bench clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -44,6 +44,12 @@ screens: .venv/ready
 choose: .venv/ready
 	$(BIN)/python benchmarks/choose.py multimnist --out results/multimnist/choice
 	$(BIN)/python benchmarks/choose.py census --out results/census/choice
+
+# Every number and picture of docs/performance.md, on an otherwise quiet machine (20 minutes).
+# More options in BENCH, for instance: make bench BENCH="--threads 2"
+bench: .venv/ready
+	$(BIN)/lorpman bench --out results/bench $(BENCH)
+	$(BIN)/python benchmarks/performance_page.py results/bench docs/performance.md
 
 clean:
 	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

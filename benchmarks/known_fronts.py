@@ -31,7 +31,7 @@ SGD = {"pmtl": 0.1}
 OWN = {
     "epo": {"members": 5},
     "pmtl": {"members": 5},
-    "moo-svgd": {"members": 5, "bandwidth": 0.02},
+    "moo-svgd": {"members": 5, "bandwidth": 0.005},
     "png": {"members": 5, "tolerance": 1e-3},
     "gmooar-u": {"members": 7, "conditioning": "low-rank", "rank": 1, "kernel_width": 0.3},
     "gmooar-hv": {"members": 7, "conditioning": "low-rank", "rank": 1},

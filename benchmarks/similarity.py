@@ -1,6 +1,6 @@
 """Draw the paper's figure of PaMaL's members from the runs of a comparison.
 
-    python benchmarks/similarity.py results/multimnist/similarity.png results/multimnist/pamal-*
+python benchmarks/similarity.py results/multimnist/similarity.png results/multimnist/pamal-*
 """
 
 import argparse

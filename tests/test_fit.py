@@ -1,3 +1,4 @@
+import copy
 import math
 import warnings
 
@@ -369,10 +370,16 @@ def test_a_score_may_be_a_plain_number():
     assert lp.evaluate(lp.LowRank(_network(), 2), tasks, batches(_data(), 30)).hypervolume() > 0
 
 
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
 def test_compiled_networks_train_alike_through_the_freeze_epoch():
-    plain, _ = _fit(freeze_epoch=1, epochs=2)
-    compiled, _ = _fit(freeze_epoch=1, epochs=2, compiled=True)
-    for (name, value), other in zip(
-        plain.state_dict().items(), compiled.state_dict().values(), strict=True
-    ):
-        torch.testing.assert_close(value, other, atol=1e-5, rtol=1e-4, msg=name)
+    from torch._dynamo.utils import counters
+
+    start = lp.LowRank(_network(), 2)
+    start.network.bottom[3].p = 0.0  # the compiler draws other random numbers
+    _, plain = _fit(copy.deepcopy(start), freeze_epoch=1, epochs=2)
+    counters.clear()
+    _, compiled = _fit(start, freeze_epoch=1, epochs=2, compiled=True)
+    assert counters["stats"]["unique_graphs"] > 0
+    for ours, expected in zip(compiled, plain, strict=True):
+        assert ours.losses == pytest.approx(expected.losses, rel=1e-5)
+    assert compiled[1].frozen

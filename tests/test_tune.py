@@ -87,6 +87,21 @@ def test_no_combination_is_tried_twice(tmp_path):
     assert len(said) == 2
 
 
+def test_a_trial_that_was_interrupted_is_tried_again(tmp_path, monkeypatch):
+    file = tmp_path / "study"
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lorpman.tune.fit_spec", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tune(_sweep(scale=[1, 2]), 2, file, tmp_path, print)
+    study = tune(_sweep(scale=[1, 2]), 2, file, tmp_path, print)
+    ended = [trial.params["scale"] for trial in study.trials if trial.value is not None]
+    assert sorted(ended) == [1, 2]
+
+
 def test_other_ranges_are_another_study_of_the_same_file(tmp_path):
     file = tmp_path / "study"
     tune(_sweep(scale=[1, 2]), 2, file, tmp_path, print)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import explore, export, report, select, tune
+from lorpman.commands import bench, explore, export, report, select, tune
 from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
@@ -230,6 +230,7 @@ for command in (
     explore.explore,
     report.report,
     tune.tune,
+    bench.bench,
 ):
     app.command()(command)
 

@@ -245,7 +245,8 @@ def _summarise(
     comparison = Comparison(first.problem.name, scale, note, tuple(rows), failures)
     write_bytes(out / "comparison.md", comparison.markdown().encode())
     write_json(out / "comparison.json", comparison.to_json())
-    plot_fronts(shown, out / "comparison.png", first.problem.name)
+    apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
+    plot_fronts(shown, out / "comparison.png", first.problem.name, apart)
     return comparison
 
 

@@ -1,7 +1,7 @@
 """Pictures of fronts: a curve for 2 tasks, a surface for 3, parallel coordinates for more."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_MARKERS = "osD^vPX*"  # more than colours, so that the seventh front is not the first again
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
+_MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
 _MAP = "viridis"
+_LEGEND_INSIDE = 6  # a longer one would hide points
 _DPI = 150
 
 
@@ -27,8 +28,17 @@ def plot_front(front: Front, path: str | Path, title: str | None = None) -> None
     plot_fronts([front], path, title)
 
 
-def plot_fronts(fronts: Sequence[Front], path: str | Path, title: str | None = None) -> None:
-    """Draw several fronts of the same tasks over each other, with their labels as a legend."""
+def plot_fronts(
+    fronts: Sequence[Front],
+    path: str | Path,
+    title: str | None = None,
+    apart: Collection[str] = (),
+) -> None:
+    """Draw several fronts of the same tasks over each other, with their labels as a legend.
+
+    Points of the fronts whose labels are in ``apart`` are not joined: there is nothing between
+    the solutions of a discrete method.
+    """
     from matplotlib.figure import Figure
 
     if not fronts:
@@ -41,8 +51,10 @@ def plot_fronts(fronts: Sequence[Front], path: str | Path, title: str | None = N
     count = len(first.tasks)
     size = {2: (6.4, 5.0), 3: (10.0, 8.4)}.get(count) or _parallel_size(first)
     figure = Figure(figsize=size, layout="constrained")
-    draw = {2: _draw_curves, 3: _draw_surfaces}.get(count, _draw_parallel)
-    draw(figure, fronts)
+    if count == 2:
+        _draw_curves(figure, fronts, apart)
+    else:
+        (_draw_surfaces if count == 3 else _draw_parallel)(figure, fronts)
     figure.suptitle(_title(fronts, title), fontsize=11)
     save_figure(figure, Path(path))
 
@@ -99,21 +111,26 @@ def _legend(figure: "Figure", handles: Any, labels: Any) -> None:
 # Two tasks.
 
 
-def _draw_curves(figure: "Figure", fronts: Sequence[Front]) -> None:
+def _draw_curves(figure: "Figure", fronts: Sequence[Front], apart: Collection[str]) -> None:
     axes = figure.subplots()
-    shown = _draw_plane(axes, fronts, 0, 1, joined=True)
+    shown = _draw_plane(axes, fronts, 0, 1, [front.label not in apart for front in fronts])
     if len(fronts) == 1:
         _label_corners(axes, fronts[0])
         bar = figure.colorbar(shown, ax=axes, pad=0.02)
         bar.set_label(f"preference for {_text(fronts[0].tasks[0])}")
+    elif len(fronts) > _LEGEND_INSIDE:
+        figure.set_figheight(figure.get_figheight() + 0.2 * len(fronts))
+        _legend(figure, *axes.get_legend_handles_labels())
     else:
         axes.legend(frameon=False, fontsize=9)
 
 
-def _draw_plane(axes: Any, fronts: Sequence[Front], x: int, y: int, *, joined: bool) -> Any:
+def _draw_plane(
+    axes: Any, fronts: Sequence[Front], x: int, y: int, are_joined: Sequence[bool]
+) -> Any:
     """Tasks ``x`` and ``y``: non-dominated points bold, perhaps joined, dominated ones faint."""
     shown = None
-    for k, front in enumerate(fronts):
+    for k, (front, joined) in enumerate(zip(fronts, are_joined, strict=True)):
         points = front.scores.numpy()[:, [x, y]]
         best = non_dominated_mask(front.scores, front.maximise).numpy()
         colour, marker = COLOURS[k % len(COLOURS)], _MARKERS[k % len(_MARKERS)]
@@ -179,7 +196,7 @@ def _draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
     flat = []
     for place, (x, y) in enumerate(((0, 1), (0, 2), (1, 2)), start=2):
         flat.append(figure.add_subplot(2, 2, place))
-        shown = _draw_plane(flat[-1], fronts, x, y, joined=False)
+        shown = _draw_plane(flat[-1], fronts, x, y, [False] * len(fronts))
     if len(fronts) == 1:
         bar = figure.colorbar(shown, ax=[space, *flat], shrink=0.6, pad=0.02)
         bar.set_label(f"preference for {_text(fronts[0].tasks[0])}")

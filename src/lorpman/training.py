@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -65,8 +65,13 @@ class Training:
 
     def _set_up(self) -> None:
         self.rule.to(self.fabric.device)
-        module = torch.compile(self.model) if self.compiled else self.model
-        self.wrapped, self.optimizer = self.fabric.setup(module, self.plain_optimizer)
+        module: nn.Module = self.model
+        if self.compiled:
+            module = cast("nn.Module", torch.compile(self.model))
+        # Compiled inside Fabric's wrapper and not around it, since forward looks into the wrapper.
+        self.wrapped, self.optimizer = self.fabric.setup(
+            module, self.plain_optimizer, _reapply_compile=False
+        )
 
     def begin(self, loader: Iterable[Any]) -> Pass:
         """The batches of this epoch that are still to come."""

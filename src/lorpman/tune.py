@@ -2,10 +2,12 @@
 
 import json
 import math
+import random
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ Ranges = Mapping[str, Sequence[Any]]
 Say = Callable[[str], None]
 _PLAIN = (int, float, str, type(None))
 """What Optuna can keep as a choice."""
+_ENDED = ("COMPLETE", "PRUNED")
 
 
 @dataclass(frozen=True)
@@ -112,18 +115,18 @@ def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> A
     # Kept from trial to trial, unless what is searched decides the data.
     load = lru_cache(maxsize=1)(partial(first.problem.load, root))
     load(first.data)
-    study = _open(optuna, sweep, trials, study_file)
+    study = _open(optuna, sweep, study_file)
 
-    def tell(study: Any, trial: Any) -> None:
+    def tell(_: Any, trial: Any) -> None:
         settings = " ".join(format_assignments(trial.params))
         value = "-" if trial.value is None else f"{trial.value:.4g}"
         end = "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
         say(f"{trial.number:>4}  {value:>8}  {end:<9} {settings}")
-        if _is_done(study, sweep, trials):
-            study.stop()
 
-    if not _is_done(study, sweep, trials):
-        study.optimize(lambda trial: _score(trial, sweep, load), callbacks=[tell])
+    while not _is_done(study, sweep, trials):
+        if sweep.combinations() <= trials:
+            study.enqueue_trial(_untried(study, sweep))
+        study.optimize(lambda trial: _score(trial, sweep, load), n_trials=1, callbacks=[tell])
     if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
         raise UsageError(
             f"no trial of the study in {study_file} came to its end; search other values"
@@ -157,27 +160,40 @@ def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
 
 def _is_done(study: Any, sweep: Sweep, trials: int) -> bool:
     """Whether there are enough trials that were not lost on the way."""
-    ended = [
-        repr(sorted(trial.params.items()))
-        for trial in study.get_trials(deepcopy=False)
-        if trial.state.name in ("COMPLETE", "PRUNED")
-    ]
+    ended = _tried(study, _ENDED)
     if sweep.combinations() > trials:
         return len(ended) >= trials
     # By what they tried: two workers that end together may have tried the same.
-    return len(set(ended)) == sweep.combinations()
+    return len({repr(sorted(values.items())) for values in ended}) == sweep.combinations()
 
 
-def _open(optuna: Any, sweep: Sweep, trials: int, study_file: Path) -> Any:
+def _untried(study: Any, sweep: Sweep) -> dict[str, Any]:
+    """A combination that no trial has come to the end of; if there is one, that none has begun.
+
+    One that was begun may be with another worker, or lost with a worker that was killed.
+    """
+    every = [
+        dict(zip(sweep.ranges, values, strict=True)) for values in product(*sweep.ranges.values())
+    ]
+    ended, begun = _tried(study, _ENDED), _tried(study, ("RUNNING", "WAITING"))
+    left = [values for values in every if values not in ended]
+    return random.choice([values for values in left if values not in begun] or left)
+
+
+def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
+    """What the trials in one of these states have tried, or are about to."""
+    return [
+        trial.system_attrs.get("fixed_params", trial.params)
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.name in states
+    ]
+
+
+def _open(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
     """The study in the file, made there if it is new; the file is only ever appended to."""
     from optuna.storages.journal import JournalFileBackend
 
     epochs = sweep.spec({}).training.epochs
-    ranges = {key: list(values) for key, values in sweep.ranges.items()}
-    if sweep.combinations() <= trials:
-        sampler = optuna.samplers.GridSampler(ranges)
-    else:
-        sampler = optuna.samplers.TPESampler(constant_liar=True)
     try:
         _check_journal(study_file)
         study_file.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +203,7 @@ def _open(optuna: Any, sweep: Sweep, trials: int, study_file: Path) -> Any:
             study_name=sweep.name(),
             direction="maximize",
             load_if_exists=True,
-            sampler=sampler,
+            sampler=optuna.samplers.TPESampler(constant_liar=True),
             # Early epochs say little about a run that freezes late.
             pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),
         )

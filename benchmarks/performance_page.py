@@ -1,0 +1,30 @@
+"""Write the measured parts of docs/performance.md from a run of the benchmark.
+
+    python benchmarks/performance_page.py results/bench docs/performance.md
+
+The pictures of the run are copied beside the page, into pictures/.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from lorpman.bench.page import filled
+from lorpman.bench.run import RESULTS
+from lorpman.files import read_json, write_bytes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("page", type=Path)
+    options = parser.parse_args()
+    described = read_json(options.run / RESULTS, "benchmark")
+    write_bytes(options.page, filled(options.page.read_text(), described).encode())
+    for name in ("bench.png", "growth.png"):
+        if (options.run / name).is_file():
+            shutil.copy(options.run / name, options.page.parent / "pictures" / name)
+
+
+if __name__ == "__main__":
+    main()

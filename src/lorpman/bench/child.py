@@ -1,0 +1,60 @@
+"""Measurements that need a process of their own: memory, imports, whole commands."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_CALL = """
+import json, sys
+from importlib import import_module
+module, function, arguments = json.loads(sys.argv[1])
+result = getattr(import_module(module), function)(**arguments)
+print(json.dumps(result), file=sys.__stdout__)
+"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a process said at its end, and what it took."""
+
+    output: str
+    seconds: float
+    """On the clock, from start to exit."""
+    cpu_seconds: float
+
+
+def run_python(code: str, arguments: Sequence[str], threads: int) -> Finished:
+    """Run ``code`` in a fresh interpreter; its failure is a RuntimeError with its last line."""
+    before, began = _cpu_of_children(), time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)},
+        check=False,
+    )
+    seconds = time.perf_counter() - began
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(f"a process of the benchmark failed: {said[-1]}")
+    return Finished(done.stdout, seconds, _cpu_of_children() - before)
+
+
+def call_in_child(
+    function: str, arguments: dict[str, Any], threads: int
+) -> tuple[dict[str, Any], Finished]:
+    """Call ``package.module.function`` in a fresh interpreter; the JSON that it returned."""
+    module, _, name = function.rpartition(".")
+    done = run_python(_CALL, [json.dumps([module, name, arguments])], threads)
+    return json.loads(done.output.strip().splitlines()[-1]), done
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,83 @@
+"""The contenders of the rows about steps: each is a function that trains for one step."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.bench.workload import Workload
+from lorpman.data.base import Batch
+from lorpman.fit import _step
+from lorpman.manifold.base import Manifold
+from lorpman.runs import Spec
+from lorpman.task import Task
+from lorpman.training import Training
+
+
+class _Endless:
+    """A loader that gives one mini-batch for ever."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield self.batch
+
+
+class FitStep:
+    """One step of :func:`lorpman.fit`, with the settings of ``spec``; call it to take one.
+
+    It goes through the very functions that ``fit`` calls, but for the loader and the progress
+    bar, and a test compares the weights it reaches with those that ``fit`` does.
+    """
+
+    def __init__(self, spec: Spec, model: Manifold, tasks: list[Task], batch: Any) -> None:
+        training = spec.training
+        rule = spec.method.rule(spec.own)
+        self.run = Training(model, rule, training.make_optimizer(), None, spec.seed, None)
+        self.tasks = tasks
+        self.window = training.window
+        self.draw = spec.sampler() or model.sampler(training.concentration)
+        self.batches = iter(self.run.begin(_Endless(batch)))
+
+    def __call__(self) -> Tensor:
+        """The losses ``[b, m]`` before the step."""
+        alphas = self.draw(len(self.tasks), self.window, self.run.generator)
+        losses = _step(self.run, next(self.batches), alphas, self.tasks, 1)
+        self.run.losses += losses.mean(0).cpu()
+        return losses
+
+
+def fit_step(workload: Workload, method: str = "lorpman") -> FitStep:
+    """A step of ``method`` on a workload, as a run of its preset takes it."""
+    model = workload.manifold(method)
+    return FitStep(workload.spec_of(method), model, workload.tasks, workload.fit_batch())
+
+
+def plain_steps(workload: Workload, passes: int, channels_last: bool = False) -> Callable[[], None]:
+    """``passes`` steps of plain training on the mean loss: the same network, batch, optimiser."""
+    torch.manual_seed(0)
+    network = workload.network().train()
+    optimizer = workload.spec.training.make_optimizer()(network.parameters())
+    batch = workload.fit_batch() if channels_last else workload.plain_batch()
+
+    def steps() -> None:
+        for _ in range(passes):
+            optimizer.zero_grad()
+            mean_loss(network(batch[0]), batch, workload.tasks).backward()
+            optimizer.step()
+
+    return steps
+
+
+def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
+    """The mean of the tasks' losses, as anybody would write it down."""
+    triples = zip(tasks, outputs, batch[1], strict=True)
+    return torch.stack([task.loss(output, target) for task, output, target in triples]).mean()
+
+
+def factors(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a LORPMAN manifold that a plain network does not have; others have none."""
+    return [p for name, p in model.named_parameters() if name.startswith("deltas.")]
