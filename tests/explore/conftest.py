@@ -145,6 +145,8 @@ class Window:
 
     def settled(self):
         """Wait until the newest question is answered and drawn."""
+        # What was just pressed or moved reaches the page's own code a little later.
+        self.page.wait_for_timeout(300)
         self.page.wait_for_function(
             """() => {
                 const address = new URLSearchParams(location.search).get("alpha");

@@ -82,6 +82,7 @@ def test_moving_the_slider_evaluates_in_between_and_moves_the_point(window, serv
     view.page.locator(SLIDER).focus()
     assert view.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     view.page.keyboard.press("ArrowRight")
+    view.page.wait_for_function("location.search.includes('0.34')")
     view.settled()
     assert view.alpha() == [0.66, 0.34]
 
