@@ -16,14 +16,16 @@ _STEPS = 24
 _WIDTH = 900
 
 
-def settled(page: Page) -> None:
-    """Wait until the scores of the present preference are shown."""
+def settled(page: Page, weight: float = 0.5) -> None:
+    """Wait until the second task has this weight and its scores are shown."""
     page.wait_for_function(
-        """() => {
-            const alpha = new URLSearchParams(location.search).get("alpha");
+        """(weight) => {
+            const alpha = new URLSearchParams(location.search).get("alpha") || "";
             const said = document.getElementById("command").textContent;
-            return alpha && said.includes(`--alpha ${alpha} `);
-        }"""
+            const there = Math.abs(Number(alpha.split(",")[1]) - weight) < 1e-3;
+            return there && said.includes(`--alpha ${alpha} `);
+        }""",
+        arg=weight,
     )
     page.wait_for_timeout(120)
 
@@ -47,12 +49,16 @@ def take(url: str, out: Path) -> None:
         frames = []
         for step in range(_STEPS):
             # There and back again, so that the animation has no jump.
-            weight = abs(2 * step / _STEPS - 1)
-            page.locator("#weights input[type=range]").fill(f"{0.05 + 0.9 * weight:.2f}")
-            settled(page)
+            weight = round(0.05 + 0.9 * abs(2 * step / _STEPS - 1), 2)
+            slider = page.locator("#weights input[type=range]")
+            slider.fill(str(weight))
+            slider.blur()
+            settled(page, weight)
             frames.append(frame(page, _WIDTH))
         browser.close()
-    shades = [one.quantize(96, dither=Image.Dither.NONE) for one in frames]
+    # Few pixels are blue or orange; this way of choosing shades keeps them nevertheless.
+    how = Image.Quantize.MAXCOVERAGE
+    shades = [one.quantize(256, how, dither=Image.Dither.NONE) for one in frames]
     shades[0].save(
         out / "explore.gif", save_all=True, append_images=shades[1:], duration=130, loop=0
     )

@@ -161,6 +161,17 @@ class Window:
             }"""
         )
 
+    def arrived(self, weight, task=0):
+        """Wait until a task has this weight, and then until that is answered and drawn."""
+        self.page.wait_for_function(
+            """([weight, task]) => {
+                const alpha = new URLSearchParams(location.search).get("alpha") || "";
+                return Math.abs(Number(alpha.split(",")[task]) - weight) < 1e-3;
+            }""",
+            arg=[weight, task],
+        )
+        self.settled()
+
     def alpha(self):
         address = self.page.evaluate("new URLSearchParams(location.search).get('alpha')")
         return [float(part) for part in address.split(",")]

@@ -85,7 +85,7 @@ def _head(run: Opened, title: str) -> str:
 
 
 def _card(panel: Panel) -> str:
-    wide = " wide" if panel.size in ("tall", "flat") else ""
+    wide = " wide" if panel.size in ("tall", "flat") or panel.name == "parameters" else ""
     return (
         f'<section class="card{wide}"><h2>{html.escape(panel.title)}</h2>'
         f'<p class="why">{html.escape(panel.why)}</p>'
