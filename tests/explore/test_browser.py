@@ -59,6 +59,21 @@ def place_of(view, run, place):
     )
 
 
+def click_point(view, run, place, wanted):
+    """Click a stored point until the address says so: it takes a click only once it has noticed
+    the pointer."""
+    for _ in range(20):
+        x, y = place_of(view, run, place)
+        view.page.mouse.move(x - 3, y)
+        view.page.mouse.move(x, y)
+        view.page.wait_for_timeout(400)
+        view.page.mouse.click(x, y)
+        view.page.wait_for_timeout(600)
+        if wanted in view.page.url:
+            return
+    raise AssertionError(f"{wanted} is not in {view.page.url}")
+
+
 def fits(view):
     """Nothing sticks out of the page to the right."""
     return view.page.evaluate(
@@ -94,16 +109,7 @@ def test_a_click_on_the_front_and_a_row_of_the_table_set_the_preference(window, 
     view.settled()
     for place in (2, 8):
         wanted = f"alpha={front.alphas[place, 0]:.1f},{front.alphas[place, 1]:.1f}"
-        for _ in range(20):  # a point takes a click only once it has noticed the pointer
-            x, y = place_of(view, "digits", place)
-            view.page.mouse.move(x - 3, y)
-            view.page.mouse.move(x, y)
-            view.page.wait_for_timeout(400)
-            view.page.mouse.click(x, y)
-            view.page.wait_for_timeout(600)
-            if wanted in view.page.url:
-                break
-        assert wanted in view.page.url
+        click_point(view, "digits", place, wanted)
     view.page.locator("summary", has_text="as a table").click()
     view.page.locator("button", has_text="move here").first.click()
     view.page.wait_for_function("location.search.includes('alpha=0,1')")
@@ -219,8 +225,7 @@ def test_a_run_without_weights_shows_its_front_and_says_why_it_stands_still(wind
         view.settled()
         assert "weights are not here" in view.page.text_content("#moving")
         front = Front.load(ROOT / "results/multimnist/lorpman-0/front.json")
-        view.page.mouse.click(*place_of(view, "lorpman-0", 3))
-        view.page.wait_for_function("location.search.includes('alpha=0.3,0.7')")
+        click_point(view, "lorpman-0", 3, "alpha=0.3,0.7")
         view.settled()
         assert list(view.scores().values()) == pytest.approx(front.scores[3].tolist(), abs=1e-4)
         view.page.locator("button.take", has_text=".onnx").click()
