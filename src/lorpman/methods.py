@@ -1,5 +1,7 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
+from typing import Literal
+
 from pydantic import Field
 from torch import nn
 
@@ -11,7 +13,15 @@ from lorpman.manifold.film import Film
 from lorpman.manifold.hyper import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
 from lorpman.method import Method, Shared
-from lorpman.objective import Cosine, Linear, MultiForward, Orthogonality
+from lorpman.objective import (
+    Chebyshev,
+    Cosine,
+    Linear,
+    MultiForward,
+    Orthogonality,
+    SmoothChebyshev,
+    Term,
+)
 from lorpman.preference import Angles
 from lorpman.rule import Rule
 from lorpman.rules.balance import Balance, Balanced
@@ -30,6 +40,9 @@ class LowRankSettings(Group):
     lambda_o: float = Field(1.0, ge=0)
     as_printed: bool = False
     """Use the multi-forward formula as the paper prints it; see MultiForward."""
+    scalarisation: Literal["linear", "chebyshev", "smooth-chebyshev"] = "linear"
+    smoothing: float = Field(0.1, gt=0)
+    """Of smooth-chebyshev."""
 
 
 def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSettings) -> Manifold:
@@ -38,7 +51,13 @@ def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSe
 
 def _lorpman_rule(own: LowRankSettings) -> Rule:
     forward = MultiForward(as_printed=own.as_printed)
-    return Linear() + own.lambda_p * forward + own.lambda_o * Orthogonality()
+    return _scalarisation(own) + own.lambda_p * forward + own.lambda_o * Orthogonality()
+
+
+def _scalarisation(own: LowRankSettings) -> Term:
+    if own.scalarisation == "chebyshev":
+        return Chebyshev()
+    return Linear() if own.scalarisation == "linear" else SmoothChebyshev(own.smoothing)
 
 
 class ConvexSettings(Group):

@@ -46,6 +46,8 @@ class Training(Group):
     step_factor: float = Field(0.5, gt=0)
     window: int = Field(4, ge=1)
     concentration: float = Field(1.0, gt=0)
+    sampling: Literal["dirichlet", "stratified"] = "dirichlet"
+    """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
     watch_samples: int = Field(2000, ge=0)
