@@ -1,6 +1,6 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from torch import nn
@@ -34,7 +34,10 @@ from lorpman.settings import Group
 class LowRankSettings(Group):
     """LORPMAN's own settings, named as in the paper."""
 
-    rank: int = Field(8, ge=1)
+    rank: Annotated[int, Field(ge=1)] | Literal["auto"] = 8
+    budget: int | None = Field(None, ge=1)
+    """With rank auto: how many parameters the low-rank matrices may have; default: as many as
+    with rank 8."""
     scale: float = 1.0
     lambda_p: float = Field(0.0, ge=0)
     lambda_o: float = Field(1.0, ge=0)
@@ -46,7 +49,9 @@ class LowRankSettings(Group):
 
 
 def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSettings) -> Manifold:
-    return LowRank(network, num_tasks, rank=own.rank, scale=own.scale, shared=shared)
+    return LowRank(
+        network, num_tasks, rank=own.rank, scale=own.scale, shared=shared, budget=own.budget
+    )
 
 
 def _lorpman_rule(own: LowRankSettings) -> Rule:

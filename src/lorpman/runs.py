@@ -24,7 +24,7 @@ from lorpman.methods import get_method
 from lorpman.notes import Notes, make_loggers
 from lorpman.preference import Sampler, Stratified
 from lorpman.problems import get_problem
-from lorpman.problems.base import Problem
+from lorpman.problems.base import Layer, Problem
 from lorpman.recipes import get_recipe
 from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
@@ -66,7 +66,7 @@ class Spec:
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
-        layers = [preset, reduced] if reduced else [preset]
+        layers: list[Layer] = [preset, reduced] if reduced else [preset]
         if recipe is not None:
             layers.append(get_recipe(recipe))
         values = dict(rival.defaults)

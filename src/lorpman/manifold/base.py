@@ -72,6 +72,14 @@ class Manifold(nn.Module, ABC):
             f"{type(self).__name__} has no main network to freeze; leave freeze_epoch unset"
         )
 
+    def begin_epoch(self, epoch: int, epochs: int) -> bool:
+        """Called before every epoch of training, counted from 0.
+
+        A manifold may change the size of its parameters here, and then says so by True.
+        """
+        del epoch, epochs
+        return False
+
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
