@@ -143,7 +143,7 @@ def compare(
     finished: dict[tuple[str, int], Path] = {}
     failures: dict[str, str] = {}
     for place, (key, spec) in enumerate(specs.items(), start=1):
-        run = _place(out, spec)
+        run = run_directory(out, spec)
         # A front alone can be that of a run that was looked at before its end.
         if not (run / "front.json").exists() or epochs_done(run) < spec.training.epochs:
             say(f"{run} ({place} of {len(specs)})")
@@ -191,7 +191,7 @@ def _specs(
     }
 
 
-def _place(out: Path, spec: Spec) -> Path:
+def run_directory(out: Path, spec: Spec) -> Path:
     """The directory in ``out`` that holds this run, or a free one with its name."""
     name = f"{spec.method.name}-{spec.seed}"
     for described in sorted(out.glob(f"{name}*/run.json")):
@@ -296,7 +296,7 @@ def _row(spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: S
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=read_json(next(iter(runs.values())) / "run.json", "run")["parameters"],
+        parameters=_parameters(next(iter(runs.values()))),
         seconds_per_epoch=statistics.fmean(note["seconds"] for note in notes),
         epochs=spec.training.epochs,
         peak_memory=max(note.get("peak_memory", 0) for note in notes),
@@ -306,6 +306,12 @@ def _row(spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: S
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
     )
+
+
+def _parameters(run: Path) -> int:
+    """What a run has learned; where that changes while training, what it had at the end."""
+    started = read_json(run / "run.json", "run")["parameters"]
+    return int(read_notes(run)[-1].get("parameters", started))
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -192,6 +192,8 @@ def train(
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
         spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
+    for name, draw in model.pictures().items():
+        draw(out / f"{name}.png")
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
     return Result(model, front, count, notes.seconds(), splits.note)

@@ -4,6 +4,7 @@ import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -83,6 +84,10 @@ class Manifold(nn.Module, ABC):
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
+
+    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
+        """What a trained manifold has to show of itself: names, and functions that draw."""
+        return {}
 
     def trace(self) -> Mapping[str, Any]:
         """Plain values worth noting after every epoch of a run; none by default."""

@@ -2,7 +2,8 @@
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, SupportsIndex, cast
 
 import torch
@@ -271,6 +272,17 @@ class LowRank(ParameterManifold):
         if self.budget is None:
             return {}
         return {"ranks": self.ranks(), "parameters": self.num_parameters()}
+
+    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
+        return {} if self.budget is None else {"ranks": self._draw_ranks}
+
+    def _draw_ranks(self, path: Path) -> None:
+        from lorpman.plot_ranks import plot_ranks
+
+        deltas = self.low_rank_deltas()
+        full = {name: min(len(delta.B), delta.A.shape[2]) for name, delta in deltas.items()}
+        spent = sum(delta.rank * delta.cost for delta in deltas.values())
+        plot_ranks(self.ranks(), full, path, f"{spent:,} of {self.budget:,} parameters")
 
     def low_rank_deltas(self) -> dict[str, LowRankDelta]:
         """The low-rank deltas by parameter name."""
