@@ -4,8 +4,8 @@
 
 starts from each method's preset and tries one change after the other, with one seed: cosine
 decay, three and six times the learning rate, half as many preferences per step (four where it was
-one), preferences spread over
-the simplex, and one change of the method's own. What raises the validation hypervolume stays.
+one), preferences spread over the simplex, and one change of the method's own. What raises the
+validation hypervolume stays.
 Writes a table as Markdown and JSON. Runs that are already there are not trained again.
 """
 
