@@ -2,9 +2,9 @@
 
     python benchmarks/recipe.py multimnist --methods lorpman,pamal,cosmos,phn --out results/recipe
 
-starts from each method's preset and tries one change after the other, with one seed: cosine
-decay, three and six times the learning rate, half as many preferences per step (four where it was
-one), preferences spread over the simplex, and one change of the method's own. What raises the
+starts from each method's preset and tries one change after the other, with one seed: three times
+the learning rate with cosine decay, six times, half as many preferences per step (four where it
+was one), preferences spread over the simplex, and one change of the method's own. What raises the
 validation hypervolume stays.
 Writes a table as Markdown and JSON. Runs that are already there are not trained again.
 """
@@ -32,8 +32,7 @@ def steps(spec: Spec, method: str) -> list[dict[str, Any]]:
     """The changes to try, in this order; the preset itself is the first trial."""
     rate, window = spec.training.learning_rate, spec.training.window
     return [
-        {"scheduler": "cosine"},
-        {"learning_rate": round(3 * rate, 12)},
+        {"scheduler": "cosine", "learning_rate": round(3 * rate, 12)},
         {"learning_rate": round(6 * rate, 12)},
         {"window": 4 if window == 1 else window // 2},
         {"sampling": "stratified"},
