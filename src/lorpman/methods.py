@@ -31,7 +31,22 @@ from lorpman.rules.rows import DISCRETE, SINGLE
 from lorpman.settings import Group
 
 
-class LowRankSettings(Group):
+class Scalarised(Group):
+    """For methods that work with any scalar objective."""
+
+    scalarisation: Literal["linear", "chebyshev", "smooth-chebyshev"] = "linear"
+    """Linear as published; the others reach concave parts of a front too."""
+    smoothing: float = Field(0.1, gt=0)
+    """Of smooth-chebyshev."""
+
+
+def _scalarisation(own: Scalarised) -> Term:
+    if own.scalarisation == "chebyshev":
+        return Chebyshev()
+    return Linear() if own.scalarisation == "linear" else SmoothChebyshev(own.smoothing)
+
+
+class LowRankSettings(Scalarised):
     """LORPMAN's own settings, named as in the paper."""
 
     rank: Annotated[int, Field(ge=1)] | Literal["auto"] = 8
@@ -43,9 +58,6 @@ class LowRankSettings(Group):
     lambda_o: float = Field(1.0, ge=0)
     as_printed: bool = False
     """Use the multi-forward formula as the paper prints it; see MultiForward."""
-    scalarisation: Literal["linear", "chebyshev", "smooth-chebyshev"] = "linear"
-    smoothing: float = Field(0.1, gt=0)
-    """Of smooth-chebyshev."""
 
 
 def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSettings) -> Manifold:
@@ -57,12 +69,6 @@ def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSe
 def _lorpman_rule(own: LowRankSettings) -> Rule:
     forward = MultiForward(as_printed=own.as_printed)
     return _scalarisation(own) + own.lambda_p * forward + own.lambda_o * Orthogonality()
-
-
-def _scalarisation(own: LowRankSettings) -> Term:
-    if own.scalarisation == "chebyshev":
-        return Chebyshev()
-    return Linear() if own.scalarisation == "linear" else SmoothChebyshev(own.smoothing)
 
 
 class ConvexSettings(Group):
@@ -104,6 +110,10 @@ class HyperSettings(Group):
     """PHN's own settings."""
 
     hidden: int = Field(100, ge=1)
+
+
+class ScalarisedHyperSettings(HyperSettings, Scalarised):
+    """PHN-LS's, which is a scalarisation and nothing else."""
 
 
 class HypervolumeSettings(Group):
@@ -168,9 +178,9 @@ METHODS = {
             name="phn",
             summary="a hypernetwork, linear scalarisation (PHN-LS, ICLR 2021)",
             kind="continuous",
-            settings=HyperSettings,
+            settings=ScalarisedHyperSettings,
             manifold=lambda network, m, shared, own: Hyper(network, m, own.hidden),
-            rule=lambda own: Linear(),
+            rule=_scalarisation,
             defaults={"window": 1},
         ),
         Method(
