@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import ParameterManifold, owners, shared_names
-from lorpman.manifold.compress import centre, check_copies, factors
+from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, merge
 from lorpman.manifold.ranks import START, allocate, budget_at
 from lorpman.processes import sum_over_processes
@@ -81,6 +81,12 @@ class LowRankDelta(nn.Module):
             )
         self.importance = self.B.new_zeros(self.importance.shape[0], rank)
 
+    def resize(self, rank: int) -> None:
+        """Make room for factors of another rank, which are zero at first."""
+        rows, m, _ = self.B.shape
+        self._replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
+        self.importance = self.B.new_zeros(m, rank)
+
     def _replace(self, B: Tensor, A: Tensor) -> None:
         """Other factors under the same names, and the same parameters for an optimiser."""
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
@@ -92,12 +98,7 @@ class LowRankDelta(nn.Module):
         """A watched delta takes the rank of what is loaded."""
         stored = state_dict.get(prefix + "A")
         if self.importance is not None and stored is not None and stored.ndim == 3:
-            rank = stored.shape[1]
-            rows, m, _ = self.B.shape
-            self._replace(
-                self.B.new_empty(rows, m, rank), self.A.new_empty(m, rank, self.A.shape[2])
-            )
-            self.importance = self.B.new_zeros(m, rank)
+            self.resize(stored.shape[1])
         super()._load_from_state_dict(state_dict, prefix, *rest, **more)
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
@@ -203,9 +204,10 @@ class LowRank(ParameterManifold):
     def from_models(
         cls,
         models: Sequence[nn.Module],
-        rank: int = 8,
+        rank: int | Literal["auto"] = _RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
+        budget: int | None = None,
     ) -> Self:
         """Compress m fine-tuned copies of one network, network i for task i, into a front.
 
@@ -214,19 +216,31 @@ class LowRank(ParameterManifold):
         difference; other vectors are averaged, since deltas do not cover them; head i of a
         SharedBottom comes from network i; BatchNorm statistics are averaged (see recalibrate).
         ``energy_kept`` of the result holds, for every shared parameter in which the networks
-        differ, the part of the squared differences that survived.
+        differ, the part of the squared differences that survived. ``rank="auto"`` gives the
+        ``budget`` to the layers in which each parameter keeps most of them.
         """
         check_copies(models)
         if scale == 0:
             raise UsageError("from_models needs a scale other than 0")
-        model = cls(models[0], len(models), rank, scale, shared)
+        model = cls(models[0], len(models), rank, scale, shared, budget=budget)
         centre(models, model.network)
         mean = dict(model.network.named_parameters())
         given = [dict(network.named_parameters()) for network in models]
-        for name in sorted(model._shared):
-            differences = torch.stack([g[name].detach() - mean[name].detach() for g in given])
-            if differences.any():
-                model.energy_kept[name] = model._take(name, differences)
+        differences = {
+            name: torch.stack([g[name].detach() - mean[name].detach() for g in given])
+            for name in sorted(model._shared)
+        }
+        if model.budget is not None:
+            deltas = model.low_rank_deltas()
+            energy = {
+                name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()
+            }
+            costs = {name: delta.cost for name, delta in deltas.items()}
+            for name, found in allocate(energy, costs, model.budget).items():
+                deltas[name].resize(found)
+        for name, difference in differences.items():
+            if difference.any():
+                model.energy_kept[name] = model._take(name, difference)
         return model
 
     @torch.no_grad()
