@@ -78,8 +78,8 @@ def _curve_layout(run: Opened, title: str) -> dict[str, Any]:
              "line": {"dash": "dash", "width": 1.4, "color": "#8b8f97"}}
         ]  # fmt: skip
         layout["annotations"] = [
-            {"x": where, "yref": "paper", "y": 1, "text": "main network frozen ",
-             "showarrow": False, "xanchor": "right", "yanchor": "top", "font": {"size": 11}}
+            {"x": where, "yref": "paper", "y": 0.5, "text": "main network frozen ",
+             "showarrow": False, "xanchor": "right", "font": {"size": 11}}
         ]  # fmt: skip
     return layout
 

@@ -114,8 +114,16 @@ def _curves(runs: Sequence[Opened]) -> Figure:
     traces = [trace for k, run in enumerate(runs) for trace in _plane(run, k, 0, 1, len(runs) == 1)]
     first = runs[0].front
     layout = basic_layout(
-        xaxis={"title": {"text": axis_title(first, 0)}, "zeroline": False, "automargin": True},
-        yaxis={"title": {"text": axis_title(first, 1)}, "zeroline": False, "automargin": True},
+        xaxis={
+            "title": {"text": axis_title(first, 0), "standoff": 10},
+            "zeroline": False,
+            "automargin": True,
+        },
+        yaxis={
+            "title": {"text": axis_title(first, 1), "standoff": 10},
+            "zeroline": False,
+            "automargin": True,
+        },
     )
     return {"data": traces, "layout": layout}
 

@@ -332,6 +332,18 @@
     }];
   }
 
+  /* Axes that stand still while the point moves between the others: plotly's own make room for
+     its size, wherever it is. */
+  function still({ xaxis, yaxis }, data) {
+    const range = (key) => {
+      const values = data.flatMap((trace) => trace[key]);
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      const room = 0.07 * (high - low) || 0.05 * Math.abs(high) || 1;
+      return { range: [low - room, high + room] };
+    };
+    return { xaxis: { ...xaxis, ...range("x") }, yaxis: { ...yaxis, ...range("y") } };
+  }
+
   function draw(drawn, flat, now, shown, curves, boxes, look, ends) {
     const seen = (trace) => !shown || shown.includes(trace.meta.run);
     const many = ends.tasks.length > 3;
@@ -343,7 +355,8 @@
       if (!axes) data = (curves || []).filter(seen).concat(data);
       if (now) data = data.concat(here(now, ends, axes));
       const selections = (boxes || []).map((box) => ({ type: "rect", ...box }));
-      return dressed({ data, layout: many ? { ...figure.layout, selections } : figure.layout });
+      const more = many ? { selections } : ends.tasks.length === 2 ? still(figure.layout, data) : {};
+      return dressed({ data, layout: { ...figure.layout, ...more } });
     };
     return [build(drawn, false), build(flat, true)];
   }
