@@ -98,7 +98,10 @@ def fits(view):
 def test_moving_the_slider_evaluates_in_between_and_moves_the_point(window, served, digits):
     view = window(served.url)
     view.settled()
+    axes = "document.querySelector('#front .js-plotly-plot')._fullLayout.xaxis.range"
+    before = view.page.evaluate(axes)
     move(view, 0.335)
+    assert view.page.evaluate(axes) == pytest.approx(before)
     assert view.alpha() == [0.665, 0.335]
     model, live = open_run(digits)[1], served.answers.lives["digits"]
     x, y = live.held[0]
