@@ -10,6 +10,7 @@
   const { variable, dressed, onChange } = window.lorpmanColours;
   const GIVE_UP_MS = 15000;
   const SPINNER_MS = 200;
+  const ADDRESS_MS = 350;
   const SILENT = "No answer yet. Is lorpman explore still running? The page goes on asking.";
 
   // Preferences.
@@ -189,6 +190,19 @@
     state.silent = false;
   }
 
+  /* The address follows, but not at every step of a drag: browsers limit how often it may change. */
+  function remember(address) {
+    state.address = address;
+    if (state.remembering) return;
+    const since = performance.now() - (state.remembered || -Infinity);
+    state.remembering = setTimeout(() => {
+      [state.remembering, state.remembered] = [null, performance.now()];
+      if (state.address !== window.location.pathname + window.location.search) {
+        window.history.replaceState(null, "", state.address);
+      }
+    }, Math.max(0, ADDRESS_MS - since));
+  }
+
   function follow(preference, now, shown, bounds, runs, ends) {
     if (!preference) return [NONE(), NONE(), NONE(), NONE()];
     [state.preference, state.runs] = [preference, runs];
@@ -208,9 +222,7 @@
     runs.filter((r) => !(shown || []).includes(r.key)).forEach((r) => query.append("hide", r.key));
     const text = query.toString().replace(/%2C/g, ",").replace(/%3A/g, ":");
     const address = `${window.location.pathname}?${text}`;
-    if (address !== window.location.pathname + window.location.search) {
-      window.history.replaceState(null, "", address);
-    }
+    remember(address);
     const where = now ? `You are here: ${described(now.alpha, ends.tasks)}.` : "";
     return [address, window.location.origin + address, run.moving, where];
   }
