@@ -1,11 +1,12 @@
 import math
 
 import pytest
+import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lorpman.preference import Angles, as_preference, dirichlet, grid
+from lorpman.preference import Angles, Dirichlet, Stratified, as_preference, dirichlet, grid
 
 
 @given(
@@ -113,3 +114,43 @@ def test_angles_of_more_tasks_are_uniform_draws():
 def test_what_is_no_number_is_refused(alpha):
     with pytest.raises(ValueError, match="alpha must be numbers"):
         as_preference(alpha, 2)
+
+
+@pytest.mark.parametrize(("m", "concentration"), [(2, 1.0), (2, 0.3), (3, 2.0), (20, 2.0)])
+def test_stratified_draws_are_dirichlet_draws(m, concentration):
+    """Each by itself: the moments of the distribution, for every task."""
+    generator = torch.Generator().manual_seed(0)
+    draw = Stratified(concentration)
+    alphas = torch.cat([draw(m, 4, generator) for _ in range(4000)]).double()
+    torch.testing.assert_close(alphas.sum(1), torch.ones(16000).double(), atol=1e-5, rtol=0)
+    whole = m * concentration
+    variance = (1 / m) * (1 - 1 / m) / (whole + 1)
+    assert (alphas.mean(0) - 1 / m).abs().max() < 0.01
+    assert (alphas.var(0) / variance - 1).abs().max() < 0.06
+
+
+@pytest.mark.parametrize("concentration", [0.5, 1.0, 3.0])
+def test_stratified_draws_of_two_tasks_fall_into_every_range(concentration):
+    generator = torch.Generator().manual_seed(0)
+    borders = scipy.stats.beta(concentration, concentration).ppf([0.25, 0.5, 0.75])
+    for _ in range(20):
+        first = Stratified(concentration)(2, 4, generator)[:, 0]
+        counts = torch.bucketize(first.double(), torch.from_numpy(borders)).bincount(minlength=4)
+        assert counts.tolist() == [1, 1, 1, 1]
+
+
+def test_stratified_draws_spread_more_evenly_than_independent_ones():
+    """The mean preference of a window varies less, for three tasks and for twenty."""
+    for m in (3, 20):
+        spread = {}
+        for kind in (Stratified, Dirichlet):
+            generator = torch.Generator().manual_seed(0)
+            means = [kind(1.0)(m, 4, generator).mean(0) for _ in range(1000)]
+            spread[kind] = torch.stack(means).var(0).mean()
+        assert spread[Stratified] < 0.7 * spread[Dirichlet], m
+
+
+def test_stratified_draws_repeat_with_their_generator():
+    first, again = (Stratified()(5, 3, torch.Generator().manual_seed(7)) for _ in range(2))
+    assert torch.equal(first, again)
+    assert Stratified()(1, 3, None).tolist() == [[1.0]] * 3

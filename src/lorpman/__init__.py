@@ -32,7 +32,8 @@ from lorpman.objective import (
     SmoothChebyshev,
     Term,
 )
-from lorpman.preference import as_preference, dirichlet, grid
+from lorpman.order import Order
+from lorpman.preference import Dirichlet, Stratified, as_preference, dirichlet, grid
 from lorpman.rule import Rule, Step
 from lorpman.rules.balance import Balanced
 from lorpman.rules.epo import Epo
@@ -51,6 +52,7 @@ __all__ = [
     "Convex",
     "Cosine",
     "Cosmos",
+    "Dirichlet",
     "Epo",
     "Epoch",
     "Exported",
@@ -64,6 +66,7 @@ __all__ = [
     "LowRank",
     "Manifold",
     "MultiForward",
+    "Order",
     "Orthogonality",
     "ParameterManifold",
     "Population",
@@ -73,6 +76,7 @@ __all__ = [
     "Single",
     "SmoothChebyshev",
     "Step",
+    "Stratified",
     "Task",
     "Term",
     "TrainingDiverged",

@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from lorpman.commands import bench, explore, export, report, select, tune
-from lorpman.commands.options import DataDirectory, ProblemName, Quiet, RunDirectory, Settings
+from lorpman.commands.options import (
+    DataDirectory,
+    ProblemName,
+    Quiet,
+    Recipe,
+    RunDirectory,
+    Settings,
+)
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
 Scale = Literal["paper", "laptop"]
@@ -85,6 +92,7 @@ def train(
         typer.Option(metavar="RUN", help="Where to write [runs/PROBLEM-METHOD-SEED]"),
     ] = None,
     set_: Settings = None,
+    recipe: Recipe = None,
     scale: Annotated[
         Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
     ] = "paper",
@@ -120,7 +128,7 @@ def train(
     overrides: dict[str, Any] = parse_assignments(set_ or [])
     if epochs is not None:
         overrides["epochs"] = epochs
-    spec = Spec.make(problem, method, seed, overrides, scale)
+    spec = Spec.make(problem, method, seed, overrides, scale, recipe)
     out = out or Path("runs") / f"{problem}-{method}-{seed}"
     result = train_run(
         spec,
@@ -188,6 +196,7 @@ def compare(
     ] = None,
     data: DataDirectory = None,
     scale: Annotated[Scale, typer.Option(help="As for train.")] = "paper",
+    recipe: Recipe = None,
     set_: Settings = None,
     quiet: Quiet = False,
 ) -> None:
@@ -204,6 +213,7 @@ def compare(
         folder,
         data_root(data),
         scale=scale,
+        recipe=recipe,
         overrides=parse_assignments(set_ or []),
         tell=None if quiet else lambda line: typer.echo(line, err=True),
     )

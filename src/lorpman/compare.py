@@ -42,6 +42,12 @@ class Row:
     epochs: int
     peak_memory: int
     """Bytes, the most over the seeds, libraries and data included."""
+    order: float | None
+    """Rank correlation between weights and scores, the mean over tasks and seeds; None for
+    methods that take no preference."""
+    violations: int
+    """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
+    pairs: int
     published: float | None
     """What the paper reports, for this problem at full scale."""
     runs: tuple[str, ...]
@@ -62,19 +68,23 @@ class Comparison:
 
     problem: str
     scale: str
+    recipe: str | None
     note: str
     rows: tuple[Row, ...]
     failures: dict[str, str]
 
     def markdown(self) -> str:
         """The table as people read it."""
-        head = ["method", "hypervolume", "paper", "parameters", "epochs", "s / epoch", "memory"]
+        head = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
+        head += ["epochs", "s / epoch", "memory"]
         lines = [_line(head), _line(["---"] + ["---:"] * (len(head) - 1))]
         for row in self.rows:
             deviation = "" if row.deviation is None else f" ± {row.deviation:.2g}"
             paper = "" if row.published is None else _digits(row.published)
-            cells = [row.method, _digits(row.mean) + deviation, paper, f"{row.parameters:,}"]
-            cells += [str(row.epochs), f"{row.seconds_per_epoch:.3g}"]
+            order = "" if row.order is None else f"{row.order:.2f}"
+            violations = "" if row.order is None else f"{row.violations} of {row.pairs}"
+            cells = [row.method, _digits(row.mean) + deviation, paper, order, violations]
+            cells += [f"{row.parameters:,}", str(row.epochs), f"{row.seconds_per_epoch:.3g}"]
             lines.append(_line([*cells, f"{row.peak_memory / 2**20:,.0f} MiB"]))
         lines += ["", self._caption()]
         lines += [f"- {run}: {reason}" for run, reason in self.failures.items()]
@@ -83,11 +93,18 @@ class Comparison:
     def _caption(self) -> str:
         seeds = max((row.seeds for row in self.rows), key=len)
         parts = [
-            f"{self.problem}, {self.scale} scale, test split, mean"
+            f"{self.problem}, {self.scale} scale, "
+            + (f"recipe {self.recipe}, " if self.recipe else "")
+            + "test split, mean"
             + (" ± standard deviation" if len(seeds) > 1 else "")
             + f" of seeds {', '.join(map(str, seeds))};"
             + " every continuous front on the same preferences, corners included."
         ]
+        if any(row.order is not None for row in self.rows):
+            parts.append(
+                "Order: the rank correlation between a task's weight and its score, 1 if more "
+                "weight is always obeyed; violations: pairs of preferences where it is not."
+            )
         worst = max(row.sampling_error for row in self.rows)
         if worst:
             parts.append(f"Hypervolume is sampled, with a standard error of {worst:.1g} or less.")
@@ -109,6 +126,7 @@ def compare(
     root: Path,
     *,
     scale: Scale = "paper",
+    recipe: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     isolate: bool = True,
     tell: Callable[[str], None] | None = None,
@@ -120,12 +138,12 @@ def compare(
     the others. ``overrides`` go to every method that has such a setting; ``tell`` is told which
     run begins.
     """
-    specs = _specs(problem, methods, seeds, scale, overrides or {})
+    specs = _specs(problem, methods, seeds, scale, recipe, overrides or {})
     say = tell or (lambda line: None)
     finished: dict[tuple[str, int], Path] = {}
     failures: dict[str, str] = {}
     for place, (key, spec) in enumerate(specs.items(), start=1):
-        run = _place(out, spec)
+        run = run_directory(out, spec)
         # A front alone can be that of a run that was looked at before its end.
         if not (run / "front.json").exists() or epochs_done(run) < spec.training.epochs:
             say(f"{run} ({place} of {len(specs)})")
@@ -142,7 +160,7 @@ def compare(
 
 def _specs(
     problem: str, methods: Sequence[str], seeds: Sequence[int], scale: Scale,
-    overrides: Mapping[str, Any],
+    recipe: str | None, overrides: Mapping[str, Any],
 ) -> dict[tuple[str, int], Spec]:  # fmt: skip
     """All runs, checked before the first one starts."""
     if not methods or not seeds:
@@ -166,13 +184,14 @@ def _specs(
             seed,
             {k: v for k, v in overrides.items() if k in fields[method]},
             scale,
+            recipe,
         )
         for method in methods
         for seed in seeds
     }
 
 
-def _place(out: Path, spec: Spec) -> Path:
+def run_directory(out: Path, spec: Spec) -> Path:
     """The directory in ``out`` that holds this run, or a free one with its name."""
     name = f"{spec.method.name}-{spec.seed}"
     for described in sorted(out.glob(f"{name}*/run.json")):
@@ -189,7 +208,8 @@ def _place(out: Path, spec: Spec) -> Path:
 
 def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:
     """Train or continue one run; why it failed, if it did."""
-    arguments = (spec.identity(), spec.scale, run, root, progress, torch.get_num_threads())
+    described = (spec.identity(), spec.scale, spec.recipe)
+    arguments = (*described, run, root, progress, torch.get_num_threads())
     try:
         if not isolate:
             _train(*arguments)
@@ -204,13 +224,19 @@ def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> st
 
 
 def _train(
-    identity: dict[str, Any], scale: Scale, run: Path, root: Path, progress: bool, threads: int
+    identity: dict[str, Any],
+    scale: Scale,
+    recipe: str | None,
+    run: Path,
+    root: Path,
+    progress: bool,
+    threads: int,
 ) -> None:
     torch.set_num_threads(threads)
     if parent_process() is not None:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     problem, method = identity["problem"], identity["method"]
-    spec = Spec.make(problem, method, identity["seed"], identity["settings"], scale)
+    spec = Spec.make(problem, method, identity["seed"], identity["settings"], scale, recipe)
     train(spec, run, root, resume=True, progress=progress)
 
 
@@ -242,7 +268,7 @@ def _summarise(
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
-    comparison = Comparison(first.problem.name, scale, note, tuple(rows), failures)
+    comparison = Comparison(first.problem.name, scale, first.recipe, note, tuple(rows), failures)
     write_bytes(out / "comparison.md", comparison.markdown().encode())
     write_json(out / "comparison.json", comparison.to_json())
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
@@ -263,19 +289,29 @@ def _front(spec: Spec, run: Path, root: Path) -> Front:
 def _row(spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: Scale) -> Row:
     notes = [note for run in runs.values() for note in read_notes(run) if "seconds" in note]
     volumes = [front.hypervolume() for front in fronts]
+    orders = [front.order() for front in fronts] if spec.method.kind == "continuous" else []
     published = spec.problem.preset().published.get(spec.method.name)
     return Row(
         method=spec.method.name,
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=read_json(next(iter(runs.values())) / "run.json", "run")["parameters"],
+        parameters=_parameters(next(iter(runs.values()))),
         seconds_per_epoch=statistics.fmean(note["seconds"] for note in notes),
         epochs=spec.training.epochs,
         peak_memory=max(note.get("peak_memory", 0) for note in notes),
+        order=statistics.fmean(order.correlation for order in orders) if orders else None,
+        violations=sum(order.violations for order in orders),
+        pairs=sum(order.pairs for order in orders),
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
     )
+
+
+def _parameters(run: Path) -> int:
+    """What a run has learned; where that changes while training, what it had at the end."""
+    started = read_json(run / "run.json", "run")["parameters"]
+    return int(read_notes(run)[-1].get("parameters", started))
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -102,6 +102,7 @@ def fit(
     ):
         saver = Saver(path, checkpoint_every, stop)
         while run.epoch < epochs:
+            run.begin_epoch(epochs)
             if run.epoch == freeze_epoch and not run.frozen:
                 run.freeze(freeze_heads)
             rate, began = run.learning_rate(), time.perf_counter() - run.seconds

@@ -14,6 +14,7 @@ from torch import Tensor
 from lorpman.errors import UsageError, unknown
 from lorpman.files import write_bytes
 from lorpman.hypervolume import Hypervolume, hypervolume, non_dominated_mask
+from lorpman.order import Order, order
 
 FORMAT = "lorpman-front/1"
 Utility = Callable[[dict[str, float]], float]
@@ -86,6 +87,11 @@ class Front:
     @cached_property
     def _volume(self) -> Hypervolume:
         return hypervolume(self.scores, self.reference, self.maximise)
+
+    def order(self) -> Order:
+        """How well the scores follow the preferences: is more weight on a task obeyed?"""
+        sign = torch.where(torch.tensor(self.maximise), 1.0, -1.0)
+        return order(self.alphas, self.scores * sign)
 
     def non_dominated(self) -> "Front":
         """The points that no other point of the front beats."""

@@ -1,5 +1,7 @@
 """The registry of methods: which manifold, which rule, which settings. One row each."""
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 from torch import nn
 
@@ -11,7 +13,15 @@ from lorpman.manifold.film import Film
 from lorpman.manifold.hyper import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
 from lorpman.method import Method, Shared
-from lorpman.objective import Cosine, Linear, MultiForward, Orthogonality
+from lorpman.objective import (
+    Chebyshev,
+    Cosine,
+    Linear,
+    MultiForward,
+    Orthogonality,
+    SmoothChebyshev,
+    Term,
+)
 from lorpman.preference import Angles
 from lorpman.rule import Rule
 from lorpman.rules.balance import Balance, Balanced
@@ -21,10 +31,28 @@ from lorpman.rules.rows import DISCRETE, SINGLE
 from lorpman.settings import Group
 
 
-class LowRankSettings(Group):
+class Scalarised(Group):
+    """For methods that work with any scalar objective."""
+
+    scalarisation: Literal["linear", "chebyshev", "smooth-chebyshev"] = "linear"
+    """Linear as published; the others reach concave parts of a front too."""
+    smoothing: float = Field(0.1, gt=0)
+    """Of smooth-chebyshev."""
+
+
+def _scalarisation(own: Scalarised) -> Term:
+    if own.scalarisation == "chebyshev":
+        return Chebyshev()
+    return Linear() if own.scalarisation == "linear" else SmoothChebyshev(own.smoothing)
+
+
+class LowRankSettings(Scalarised):
     """LORPMAN's own settings, named as in the paper."""
 
-    rank: int = Field(8, ge=1)
+    rank: Annotated[int, Field(ge=1)] | Literal["auto"] = 8
+    budget: int | None = Field(None, ge=1)
+    """With rank auto: how many parameters the low-rank matrices may have; default: as many as
+    with rank 8."""
     scale: float = 1.0
     lambda_p: float = Field(0.0, ge=0)
     lambda_o: float = Field(1.0, ge=0)
@@ -33,12 +61,14 @@ class LowRankSettings(Group):
 
 
 def _low_rank(network: nn.Module, num_tasks: int, shared: Shared, own: LowRankSettings) -> Manifold:
-    return LowRank(network, num_tasks, rank=own.rank, scale=own.scale, shared=shared)
+    return LowRank(
+        network, num_tasks, rank=own.rank, scale=own.scale, shared=shared, budget=own.budget
+    )
 
 
 def _lorpman_rule(own: LowRankSettings) -> Rule:
     forward = MultiForward(as_printed=own.as_printed)
-    return Linear() + own.lambda_p * forward + own.lambda_o * Orthogonality()
+    return _scalarisation(own) + own.lambda_p * forward + own.lambda_o * Orthogonality()
 
 
 class ConvexSettings(Group):
@@ -80,6 +110,10 @@ class HyperSettings(Group):
     """PHN's own settings."""
 
     hidden: int = Field(100, ge=1)
+
+
+class ScalarisedHyperSettings(HyperSettings, Scalarised):
+    """PHN-LS's, which is a scalarisation and nothing else."""
 
 
 class HypervolumeSettings(Group):
@@ -144,9 +178,9 @@ METHODS = {
             name="phn",
             summary="a hypernetwork, linear scalarisation (PHN-LS, ICLR 2021)",
             kind="continuous",
-            settings=HyperSettings,
+            settings=ScalarisedHyperSettings,
             manifold=lambda network, m, shared, own: Hyper(network, m, own.hidden),
-            rule=lambda own: Linear(),
+            rule=_scalarisation,
             defaults={"window": 1},
         ),
         Method(

@@ -27,6 +27,33 @@ class Dirichlet:
         return dirichlet(num_tasks, count, self.concentration, generator)
 
 
+class Stratified:
+    """Dirichlet draws that spread within a step: a Latin hypercube under stick-breaking.
+
+    Each draw by itself is distributed as in :class:`Dirichlet`. Of two tasks, the ``count``
+    draws fall one into each of ``count`` equally likely ranges; of more, so do the parts that
+    each task takes of what the tasks before it have left, in an order drawn for every step.
+    """
+
+    def __init__(self, concentration: float = 1.0) -> None:
+        self.concentration = _positive("concentration", concentration)
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+        # Imported here: it is slow, and only this sampler needs it.
+        from scipy.special import betaincinv
+
+        _at_least_one("num_tasks", num_tasks)
+        _at_least_one("count", count)
+        drawn = torch.rand(count, num_tasks - 1, generator=generator, dtype=torch.float64)
+        ranges = torch.rand(count, num_tasks - 1, generator=generator).argsort(0)
+        levels = ((ranges + drawn) / count).numpy()
+        left_over = self.concentration * torch.arange(num_tasks - 1, 0, -1, dtype=torch.float64)
+        taken = torch.from_numpy(betaincinv(self.concentration, left_over.numpy(), levels))
+        left = torch.cat([torch.ones(count, 1), (1 - taken).cumprod(1)], 1)
+        alphas = left * torch.cat([taken, torch.ones(count, 1)], 1)
+        return alphas[:, torch.randperm(num_tasks, generator=generator)].float()
+
+
 class Angles:
     """Spread draws: for two tasks, one from each of ``count`` equal ranges of the angle.
 

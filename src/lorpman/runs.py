@@ -16,15 +16,16 @@ from lorpman.engine import Engine, is_first_process, leave, together
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
 from lorpman.files import read_json, write_json
+from lorpman.fit_spec import EVALUATION_BATCH, fit_spec
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.method import Method
 from lorpman.methods import get_method
 from lorpman.notes import Notes, make_loggers
-from lorpman.preference import Sampler
+from lorpman.preference import Sampler, Stratified
 from lorpman.problems import get_problem
-from lorpman.problems.base import Problem
-from lorpman.recipe import EVALUATION_BATCH, fit_spec
+from lorpman.problems.base import Layer, Problem
+from lorpman.recipes import get_recipe
 from lorpman.settings import Group, Training, distribute
 from lorpman.task import Task
 from lorpman.training import load_weights
@@ -48,6 +49,8 @@ class Spec:
     """The problem's settings."""
     scale: Scale = "paper"
     """laptop where the preset was reduced; told, but no part of the identity."""
+    recipe: str | None = None
+    """The recipe that the settings started from; likewise."""
 
     @classmethod
     def make(
@@ -57,12 +60,15 @@ class Spec:
         seed: int,
         overrides: Mapping[str, Any],
         scale: Scale = "paper",
+        recipe: str | None = None,
     ) -> "Spec":
-        """The preset at the given scale, then ``overrides``."""
+        """The preset at the given scale, then the recipe, then ``overrides``."""
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
-        layers = [preset, reduced] if reduced else [preset]
+        layers: list[Layer] = [preset, reduced] if reduced else [preset]
+        if recipe is not None:
+            layers.append(get_recipe(recipe))
         values = dict(rival.defaults)
         for layer in layers:
             values |= layer.of(method, rival.defaults)
@@ -75,9 +81,8 @@ class Spec:
         parts = distribute(values, groups)
         training = parts["training"]
         assert isinstance(training, Training)
-        return cls(
-            row, rival, seed, training, parts["own"], parts["data"], scale if reduced else "paper"
-        )
+        taken: Scale = scale if reduced else "paper"
+        return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
 
     def settings(self) -> dict[str, Any]:
         """All settings as one flat, JSON-ready mapping."""
@@ -101,7 +106,11 @@ class Spec:
 
     def sampler(self) -> Sampler | None:
         """How preferences are drawn, where the method does not leave that to its manifold."""
-        return None if self.method.sampler is None else self.method.sampler(self.own)
+        if self.method.sampler is not None:
+            return self.method.sampler(self.own)
+        if self.method.kind == "continuous" and self.training.sampling == "stratified":
+            return Stratified(self.training.concentration)
+        return None
 
     def build(self) -> Manifold:
         """The untrained manifold; the seed decides its start."""
@@ -183,6 +192,8 @@ def train(
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
         spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
+    for name, draw in model.pictures().items():
+        draw(out / f"{name}.png")
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
     return Result(model, front, count, notes.seconds(), splits.note)
@@ -292,6 +303,7 @@ def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
             "format": _FORMAT,
             **spec.identity(),
             "scale": spec.scale,
+            "recipe": spec.recipe,
             **_provenance(model, engine),
         }
         write_json(out / "run.json", facts)

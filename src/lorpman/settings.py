@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import torch
 import yaml
@@ -26,6 +26,7 @@ class Group(BaseModel):
         """YAML reads ``no`` as False, which would pass for the number 0."""
         kind = cls.model_fields[info.field_name or ""].annotation
         kinds = get_args(kind) or (kind,)
+        kinds = tuple(get_args(k)[0] if get_origin(k) is Annotated else k for k in kinds)
         if isinstance(value, bool) and bool not in kinds and {int, float} & set(kinds):
             hint = "; use null for never" if type(None) in kinds else ""
             raise ValueError(f"expected a number, not true, false, yes or no{hint}")
@@ -46,6 +47,8 @@ class Training(Group):
     step_factor: float = Field(0.5, gt=0)
     window: int = Field(4, ge=1)
     concentration: float = Field(1.0, gt=0)
+    sampling: Literal["dirichlet", "stratified"] = "dirichlet"
+    """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
     watch_samples: int = Field(2000, ge=0)
@@ -117,7 +120,9 @@ def distribute(values: Mapping[str, Any], groups: Mapping[str, type[Group]]) -> 
     try:
         return {name: group(**parts[name]) for name, group in groups.items()}
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(
-            f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"
-        ) from None
+        first, *others = error.errors()
+        key = str(first["loc"][0])
+        # A field of several types has one error for each of them.
+        same = [e["msg"] for e in others if e["loc"][0] == key and e["input"] == first["input"]]
+        reason = " or ".join(dict.fromkeys([first["msg"], *same]))
+        raise UsageError(f"setting {key}: {reason}, got {first['input']!r}") from None

@@ -11,8 +11,8 @@ from lorpman.data.base import Splits, batches
 from lorpman.errors import UsageError
 from lorpman.evaluate import evaluate, scores_of
 from lorpman.export import Exported, export, export_network, recalibrate
+from lorpman.fit_spec import EVALUATION_BATCH
 from lorpman.manifold.base import Manifold
-from lorpman.recipe import EVALUATION_BATCH
 from lorpman.runs import Spec
 from lorpman.task import Task
 

@@ -153,6 +153,19 @@ class Training:
         self.losses, self.seconds = torch.zeros(self.model.num_tasks), 0.0
         return mean
 
+    def begin_epoch(self, epochs: int) -> None:
+        """Let the model change its size, before the first step of an epoch."""
+        if self.steps == 0 and self.model.begin_epoch(self.epoch, epochs):
+            self._forget_other_sizes()
+            self._set_up()
+
+    def _forget_other_sizes(self) -> None:
+        """Drop what the optimiser knows of parameters that have another size now."""
+        for parameter, state in list(self.plain_optimizer.state.items()):
+            tensors = [value for value in state.values() if isinstance(value, Tensor)]
+            if any(value.ndim and value.shape != parameter.shape for value in tensors):
+                self.plain_optimizer.state.pop(parameter)
+
     def freeze(self, heads: bool) -> None:
         """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper."""
         self.model.freeze(heads)
@@ -204,7 +217,10 @@ class Training:
             )
         if state["frozen"]:
             self.freeze(freeze_heads)
+        sizes = [p.shape for p in self.model.parameters()]
         load_weights(self.model, state["model"], path)
+        if sizes != [p.shape for p in self.model.parameters()]:
+            self._set_up()
         self.rule.load_state_dict(state["rule"])
         self.plain_optimizer.load_state_dict(state["optimizer"])
         if self.scheduler is not None:

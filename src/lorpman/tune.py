@@ -17,7 +17,7 @@ from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.evaluate import evaluate
 from lorpman.extras import need
 from lorpman.fit import Epoch
-from lorpman.recipe import EVALUATION_BATCH, fit_spec
+from lorpman.fit_spec import EVALUATION_BATCH, fit_spec
 from lorpman.runs import Scale, Spec, check_freezing
 from lorpman.settings import Group, format_assignments
 
@@ -38,6 +38,7 @@ class Sweep:
     overrides: Mapping[str, Any]
     ranges: Ranges
     scale: Scale = "paper"
+    recipe: str | None = None
 
     @classmethod
     def make(
@@ -48,9 +49,10 @@ class Sweep:
         overrides: Mapping[str, Any],
         ranges: Ranges,
         scale: Scale = "paper",
+        recipe: str | None = None,
     ) -> "Sweep":
         """Ranges given take the place of the preset's; settings given are not searched."""
-        spec = Spec.make(problem, method, seed, overrides, scale)
+        spec = Spec.make(problem, method, seed, overrides, scale, recipe)
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
         chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
@@ -59,7 +61,7 @@ class Sweep:
                 f"the preset of {problem} has no ranges for {method}; give some with "
                 "--search key=value,value"
             )
-        sweep = cls(problem, method, seed, overrides, chosen, scale)
+        sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
         for key, values in chosen.items():
             for value in values:
                 sweep.spec({key: value})  # a value that no run can have fails now, not at night
@@ -70,15 +72,16 @@ class Sweep:
         return sweep
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        return Spec.make(
-            self.problem, self.method, self.seed, {**self.overrides, **_whole(chosen)}, self.scale
-        )
+        overrides = {**self.overrides, **_whole(chosen)}
+        return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
 
     def command(self, chosen: Mapping[str, Any]) -> str:
         """How to train with these settings, for a shell."""
         words = ["lorpman", "train", self.problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":
             words += ["--scale", self.scale]
+        if self.recipe is not None:
+            words += ["--recipe", self.recipe]
         for assignment in format_assignments({**self.overrides, **_whole(chosen)}):
             words += ["--set", assignment]
         return shlex.join(map(str, words))
@@ -90,7 +93,8 @@ class Sweep:
         """Of the study: the same words for the same search, so that workers meet in one."""
         fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
         ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
-        parts = (self.problem, self.method, str(self.seed), self.scale, fixed, ranges)
+        start = (self.problem, self.method, str(self.seed), self.scale, self.recipe)
+        parts = (*start, fixed, ranges)
         return "/".join(part for part in parts if part)
 
 

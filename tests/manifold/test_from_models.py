@@ -98,3 +98,20 @@ def test_a_front_from_models_can_be_trained_with_theta_0_frozen():
 def test_other_networks_are_refused(models, message):
     with pytest.raises(lp.UsageError, match=message):
         lp.LowRank.from_models(models())
+
+
+def test_automatic_ranks_keep_more_than_one_rank_for_all():
+    """Where one layer differs in one direction and another in all, for the same parameters."""
+    torch.manual_seed(0)
+    start = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
+    networks = [copy.deepcopy(start) for _ in range(3)]
+    with torch.no_grad():
+        for network in networks:
+            network[0].weight += torch.outer(torch.randn(12), torch.randn(12))
+            network[2].weight += torch.randn(12, 12)
+    fixed = lp.LowRank.from_models(networks, rank=4)
+    auto = lp.LowRank.from_models(networks, rank="auto", budget=2 * 4 * 3 * 24)
+    assert auto.num_parameters() == fixed.num_parameters()
+    # The differences from the mean of three networks have rank three, not one.
+    assert auto.ranks() == {"0.weight": 3, "2.weight": 5}
+    assert sum(auto.energy_kept.values()) > sum(fixed.energy_kept.values())

@@ -13,10 +13,10 @@ from lorpman.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.bench.workload import Workload, census, lenet, resnet
 from lorpman.data.base import Arrays, Batch, batches
 from lorpman.evaluate import evaluate
+from lorpman.fit_spec import EVALUATION_BATCH
 from lorpman.manifold.low_rank import LowRank
 from lorpman.objective import Orthogonality, orthogonality
 from lorpman.preference import dirichlet
-from lorpman.recipe import EVALUATION_BATCH
 from lorpman.task import Task
 
 _TOLERANCE = 1e-5

@@ -8,10 +8,10 @@ from lorpman.bench.timing import Conditions, interleave, ratio
 from lorpman.bench.workload import lenet
 from lorpman.data.base import Arrays, Batch, batches
 from lorpman.evaluate import evaluate
+from lorpman.fit_spec import EVALUATION_BATCH
 from lorpman.hypervolume import Hypervolume, hypervolume
 from lorpman.manifold.base import Manifold
 from lorpman.preference import grid
-from lorpman.recipe import EVALUATION_BATCH
 from lorpman.runs import Spec
 from lorpman.task import Task
 

@@ -18,6 +18,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable."),
 ]
+Recipe = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Settings over the preset's: best, found on MultiMNIST."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 

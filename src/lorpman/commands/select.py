@@ -79,7 +79,7 @@ def _choose(
 ) -> "tuple[Selection, Front]":
     from lorpman.data.base import batches
     from lorpman.evaluate import evaluate
-    from lorpman.recipe import EVALUATION_BATCH
+    from lorpman.fit_spec import EVALUATION_BATCH
     from lorpman.runs import data_root, open_run
     from lorpman.select import select as search
 

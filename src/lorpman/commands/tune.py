@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands.options import DataDirectory, ProblemName, Settings
+from lorpman.commands.options import DataDirectory, ProblemName, Recipe, Settings
 from lorpman.errors import UsageError
 
 
@@ -23,6 +23,7 @@ def tune(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="[default: the preset's]")] = None,
     seed: Annotated[int, typer.Option(help="Of every trial.")] = 0,
+    recipe: Recipe = None,
     set_: Settings = None,
     scale: Annotated[Literal["paper", "laptop"], typer.Option(help="As for train.")] = "paper",
     data: DataDirectory = None,
@@ -42,7 +43,7 @@ def tune(
         ranges |= parse_assignments([f"{key}=[{values}]"]) if values else {key: []}
         if not ranges[key.strip()]:
             raise UsageError(f"--search expects key=value,value, found '{text}'")
-    sweep = Sweep.make(problem, method, seed, overrides, ranges, scale)
+    sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
     file = study or Path("runs") / f"{problem}-{method}.study"
     done = run_study(sweep, trials, file, data_root(data), typer.echo)
     best = done.best_trial

@@ -4,6 +4,7 @@ import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -72,9 +73,21 @@ class Manifold(nn.Module, ABC):
             f"{type(self).__name__} has no main network to freeze; leave freeze_epoch unset"
         )
 
+    def begin_epoch(self, epoch: int, epochs: int) -> bool:
+        """Called before every epoch of training, counted from 0.
+
+        A manifold may change the size of its parameters here, and then says so by True.
+        """
+        del epoch, epochs
+        return False
+
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
+
+    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
+        """What a trained manifold has to show of itself: names, and functions that draw."""
+        return {}
 
     def trace(self) -> Mapping[str, Any]:
         """Plain values worth noting after every epoch of a run; none by default."""

@@ -55,3 +55,12 @@ def factors(delta: Tensor, rows: int, rank: int) -> tuple[Tensor, Tensor, float,
     root = s[:rank].sqrt()
     kept, whole = s[:rank].square().sum(), s.square().sum()
     return u[:, :rank] * root, root[:, None] * vh[:rank], float(kept), float(whole)
+
+
+def spectrum(deltas: Tensor, rows: int) -> Tensor:
+    """Squared singular values of ``deltas [m, *shape]``, summed over the m, in falling order.
+
+    >>> spectrum(torch.diag(torch.tensor([1.0, 3.0]))[None], 2)
+    tensor([9., 1.], dtype=torch.float64)
+    """
+    return torch.linalg.svdvals(deltas.double().reshape(len(deltas), rows, -1)).square().sum(0)

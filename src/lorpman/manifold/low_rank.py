@@ -2,16 +2,19 @@
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Self, SupportsIndex, cast
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, SupportsIndex, cast
 
 import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import ParameterManifold, owners, shared_names
-from lorpman.manifold.compress import centre, check_copies, factors
+from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, merge
+from lorpman.manifold.ranks import START, allocate, budget_at
+from lorpman.processes import sum_over_processes
 
 _NORMS = (
     nn.modules.batchnorm._NormBase,
@@ -21,14 +24,25 @@ _NORMS = (
 )
 
 
+_RANK = 8
+_Owned = tuple[str, nn.Module, nn.Parameter]
+
+
 class LowRankDelta(nn.Module):
     """The deltas ``B_i A_i`` of one weight, i = 1..m, with the weight seen as ``rows x columns``.
 
     ``B [rows, m, rank]`` and ``A [m, rank, columns]`` are laid out so that the concatenated
-    factors ``[B_1 ... B_m]`` and ``[A_1; ...; A_m]`` are views.
+    factors ``[B_1 ... B_m]`` and ``[A_1; ...; A_m]`` are views. With ``watched``, it notes how
+    much each direction matters to the loss, and can drop some of them.
     """
 
-    def __init__(self, weight: Tensor, rows: int, num_tasks: int, rank: int) -> None:
+    importance: Tensor | None
+    """``[m, rank]``: what the loss would change without each direction, summed since the last
+    look; None if not watched."""
+
+    def __init__(
+        self, weight: Tensor, rows: int, num_tasks: int, rank: int, watched: bool = False
+    ) -> None:
         super().__init__()
         self.shape = weight.shape
         columns = weight.numel() // rows
@@ -36,10 +50,56 @@ class LowRankDelta(nn.Module):
         self.A = nn.Parameter(weight.new_empty(num_tasks, rank, columns))
         for task in self.A:
             nn.init.kaiming_uniform_(task, a=math.sqrt(5))
+        self.register_buffer("importance", weight.new_zeros(num_tasks, rank) if watched else None)
+        if watched:
+            self.B.register_post_accumulate_grad_hook(self._watch)
 
     @property
     def rank(self) -> int:
         return self.A.shape[1]
+
+    @property
+    def cost(self) -> int:
+        """The parameters of one direction, for all tasks."""
+        rows, m, _ = self.B.shape
+        return m * (rows + self.A.shape[2])
+
+    @torch.no_grad()
+    def _watch(self, B: Tensor) -> None:
+        if self.importance is not None and B.grad is not None:
+            self.importance += (B * B.grad).sum(0).abs()
+
+    @torch.no_grad()
+    def keep(self, rank: int) -> None:
+        """Drop all but the ``rank`` directions of every task that mattered most; look afresh."""
+        assert self.importance is not None
+        if rank < self.rank:
+            kept = self.importance.topk(rank).indices.sort().values
+            tasks = torch.arange(len(kept), device=kept.device)[:, None]
+            self._replace(
+                self.B.transpose(0, 1)[tasks, :, kept].permute(2, 0, 1), self.A[tasks, kept]
+            )
+        self.importance = self.B.new_zeros(self.importance.shape[0], rank)
+
+    def resize(self, rank: int) -> None:
+        """Make room for factors of another rank, which are zero at first."""
+        rows, m, _ = self.B.shape
+        self._replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
+        self.importance = self.B.new_zeros(m, rank)
+
+    def _replace(self, B: Tensor, A: Tensor) -> None:
+        """Other factors under the same names, and the same parameters for an optimiser."""
+        self.B.data, self.A.data = B.contiguous(), A.contiguous()
+        self.B.grad = self.A.grad = None
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *rest: Any, **more: Any
+    ) -> None:
+        """A watched delta takes the rank of what is loaded."""
+        stored = state_dict.get(prefix + "A")
+        if self.importance is not None and stored is not None and stored.ndim == 3:
+            self.resize(stored.shape[1])
+        super()._load_from_state_dict(state_dict, prefix, *rest, **more)
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
         """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
@@ -90,6 +150,10 @@ class LowRank(ParameterManifold):
     overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
     chosen by the work that it takes.
 
+    With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
+    :mod:`lorpman.manifold.ranks`), so that all factors together have at most ``budget``
+    parameters (default: as many as with rank 8).
+
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
     ['bias', 'weight']
@@ -101,13 +165,15 @@ class LowRank(ParameterManifold):
         self,
         network: nn.Module,
         num_tasks: int,
-        rank: int = 8,
+        rank: int | Literal["auto"] = _RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         merge: Way = "auto",
+        budget: int | None = None,
     ) -> None:
         super().__init__(network, num_tasks)
-        rank = _whole_rank(rank)
+        if budget is not None and rank != "auto":
+            raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
         if not math.isfinite(scale):
             raise UsageError(f"scale must be finite, got {scale}")
@@ -116,10 +182,14 @@ class LowRank(ParameterManifold):
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
-        for name, owner, parameter in owners(self.network):
-            delta = (
-                _delta(name, owner, parameter, num_tasks, rank) if name in self._shared else None
-            )
+        adapted = [found for found in owners(self.network) if found[0] in self._shared]
+        self.budget = None
+        if rank == "auto":
+            self.budget = _check_budget(adapted, num_tasks, budget)
+            rank = _first_rank(adapted, num_tasks, self.budget)
+        rank = _whole_rank(rank)
+        for name, owner, parameter in adapted:
+            delta = _delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
             if delta is not None:
                 # A module's name cannot contain a dot.
                 self._keys[name] = name.replace(".", "/")
@@ -134,9 +204,10 @@ class LowRank(ParameterManifold):
     def from_models(
         cls,
         models: Sequence[nn.Module],
-        rank: int = 8,
+        rank: int | Literal["auto"] = _RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
+        budget: int | None = None,
     ) -> Self:
         """Compress m fine-tuned copies of one network, network i for task i, into a front.
 
@@ -145,19 +216,31 @@ class LowRank(ParameterManifold):
         difference; other vectors are averaged, since deltas do not cover them; head i of a
         SharedBottom comes from network i; BatchNorm statistics are averaged (see recalibrate).
         ``energy_kept`` of the result holds, for every shared parameter in which the networks
-        differ, the part of the squared differences that survived.
+        differ, the part of the squared differences that survived. ``rank="auto"`` gives the
+        ``budget`` to the layers in which each parameter keeps most of them.
         """
         check_copies(models)
         if scale == 0:
             raise UsageError("from_models needs a scale other than 0")
-        model = cls(models[0], len(models), rank, scale, shared)
+        model = cls(models[0], len(models), rank, scale, shared, budget=budget)
         centre(models, model.network)
         mean = dict(model.network.named_parameters())
         given = [dict(network.named_parameters()) for network in models]
-        for name in sorted(model._shared):
-            differences = torch.stack([g[name].detach() - mean[name].detach() for g in given])
-            if differences.any():
-                model.energy_kept[name] = model._take(name, differences)
+        differences = {
+            name: torch.stack([g[name].detach() - mean[name].detach() for g in given])
+            for name in sorted(model._shared)
+        }
+        if model.budget is not None:
+            deltas = model.low_rank_deltas()
+            energy = {
+                name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()
+            }
+            costs = {name: delta.cost for name, delta in deltas.items()}
+            for name, found in allocate(energy, costs, model.budget).items():
+                deltas[name].resize(found)
+        for name, difference in differences.items():
+            if difference.any():
+                model.energy_kept[name] = model._take(name, difference)
         return model
 
     @torch.no_grad()
@@ -176,6 +259,44 @@ class LowRank(ParameterManifold):
             delta.A[i] = A
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
+
+    def begin_epoch(self, epoch: int, epochs: int) -> bool:
+        """With automatic ranks: keep what earns its parameters within the epoch's budget."""
+        if self.budget is None:
+            return False
+        deltas = self.low_rank_deltas()
+        before = self.ranks()
+        importance = {}
+        for name, delta in deltas.items():
+            assert delta.importance is not None
+            # Processes saw different data, and must drop the same directions.
+            sum_over_processes(delta.importance)
+            importance[name] = delta.importance.sort(descending=True).values.sum(0)
+        costs = {name: delta.cost for name, delta in deltas.items()}
+        ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
+        for name, delta in deltas.items():
+            delta.keep(min(ranks[name], delta.rank))
+        return self.ranks() != before
+
+    def ranks(self) -> dict[str, int]:
+        """The inner size of the low-rank deltas, by parameter name."""
+        return {name: delta.rank for name, delta in self.low_rank_deltas().items()}
+
+    def trace(self) -> Mapping[str, Any]:
+        if self.budget is None:
+            return {}
+        return {"ranks": self.ranks(), "parameters": self.num_parameters()}
+
+    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
+        return {} if self.budget is None else {"ranks": self._draw_ranks}
+
+    def _draw_ranks(self, path: Path) -> None:
+        from lorpman.plot_ranks import plot_ranks
+
+        deltas = self.low_rank_deltas()
+        full = {name: min(len(delta.B), delta.A.shape[2]) for name, delta in deltas.items()}
+        spent = sum(delta.rank * delta.cost for delta in deltas.values())
+        plot_ranks(self.ranks(), full, path, f"{spent:,} of {self.budget:,} parameters")
 
     def low_rank_deltas(self) -> dict[str, LowRankDelta]:
         """The low-rank deltas by parameter name."""
@@ -217,16 +338,21 @@ def _whole_rank(rank: object) -> int:
 
 
 def _delta(
-    name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int
+    name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int, watched: bool
 ) -> LowRankDelta | FullDelta | None:
-    if not parameter.is_floating_point():
-        return None
-    if isinstance(owner, _NORMS):
+    if isinstance(owner, _NORMS) and parameter.is_floating_point():
         return FullDelta(parameter.detach(), num_tasks)
-    if parameter.ndim < 2 or name.rpartition(".")[2].startswith("bias"):
+    if not _is_matrix(name, owner, parameter):
         return None
     rows, inner = _matrix(owner, parameter, rank)
-    return LowRankDelta(parameter.detach(), rows, num_tasks, inner)
+    return LowRankDelta(parameter.detach(), rows, num_tasks, inner, watched)
+
+
+def _is_matrix(name: str, owner: nn.Module, parameter: Tensor) -> bool:
+    """Whether a parameter gets low-rank deltas."""
+    bias = name.rpartition(".")[2].startswith("bias")
+    plain = parameter.is_floating_point() and not isinstance(owner, _NORMS)
+    return plain and parameter.ndim >= 2 and not bias
 
 
 def _matrix(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
@@ -236,3 +362,39 @@ def _matrix(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
         kernel = owner.kernel_size[0]
         rows = owner.out_channels * kernel
     return rows, min(rank * kernel, rows, weight.numel() // rows)
+
+
+def _size(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> int:
+    """The parameters of all factors together with one rank for all layers."""
+    total = 0
+    for name, owner, weight in adapted:
+        if _is_matrix(name, owner, weight):
+            rows, inner = _matrix(owner, weight, rank)
+            total += num_tasks * inner * (rows + weight.numel() // rows)
+    return total
+
+
+def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None) -> int:
+    """The budget asked for, or that of rank 8, if every layer can have one direction."""
+    if budget is None:
+        return _size(adapted, num_tasks, _RANK)
+    least = sum(
+        num_tasks * (rows + weight.numel() // rows)
+        for name, owner, weight in adapted
+        if _is_matrix(name, owner, weight)
+        for rows, _ in [_matrix(owner, weight, 1)]
+    )
+    if budget < least:
+        raise UsageError(
+            f"budget must be at least {least} parameters, one direction in every layer, "
+            f"got {budget}"
+        )
+    return budget
+
+
+def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
+    """The rank that training starts from: the smallest that has more than it may use."""
+    rank, size = 1, _size(adapted, num_tasks, 1)
+    while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
+        rank, size = rank + 1, larger
+    return rank

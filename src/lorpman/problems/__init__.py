@@ -9,6 +9,7 @@ PROBLEMS = (
     "toy",
     "vlmop2",
     "zdt1",
+    "zdt2",
     "quadratic",
     "ellipses",
     "multidigits",

@@ -41,6 +41,16 @@ def zdt1(x: Tensor) -> Tensor:
     return torch.stack([first, g - (first * g + 1e-12).sqrt()], -1)
 
 
+def zdt2(x: Tensor) -> Tensor:
+    """As :func:`zdt1`, but ``f_2 = g (1 - (x_1 / g)^2)``: the front ``1 - f_1^2`` is concave.
+
+    >>> zdt2(torch.tensor([0.5, 0.0, 0.0]))
+    tensor([0.5000, 0.7500])
+    """
+    first, g = x[..., 0], 1 + 9 * x[..., 1:].mean(-1)
+    return torch.stack([first, g - first.square() / g], -1)
+
+
 def quadratic(x: Tensor) -> Tensor:
     """``f = |x -+ a|^2`` with ``|2 a| = 1`` at ``x [..., n]``, ``[..., 2]``.
 
@@ -113,6 +123,15 @@ KNOWN = {
         True,
         1.1,
         "a point of the unit box, 10 numbers, 2 objectives, a convex front",
+    ),
+    "zdt2": Known(
+        zdt2,
+        lambda t: torch.stack([1 - t, 1 - (1 - t).square()], 1),
+        _SIZE,
+        0.4,
+        True,
+        1.1,
+        "a point of the unit box, 10 numbers, 2 objectives, a concave front",
     ),
     "quadratic": Known(
         quadratic,

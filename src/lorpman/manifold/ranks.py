@@ -1,0 +1,57 @@
+"""Ranks that differ by layer: which directions of all deltas earn their parameters.
+
+A direction is one column of ``B_i`` with its row of ``A_i``. As in AdaLoRA (Zhang et al., ICLR
+2023), it matters as much as the loss would change without it, to first order ``|<B, dL/dB>|``,
+summed over the steps of an epoch; and the budget falls from more than is wanted to what is
+wanted over the first half of training. Unlike there, all tasks have the same rank in a layer, so
+that one product still merges all of them; directions compete by what they bring *per parameter*;
+and what is dropped is gone, so later steps are cheaper.
+"""
+
+import math
+from collections.abc import Mapping
+
+from torch import Tensor
+
+START = 2.0
+"""Times the budget at the beginning of training."""
+_SETTLED = 0.5
+"""The part of training after which the ranks stay as they are."""
+
+
+def budget_at(epoch: int, epochs: int, budget: int) -> int:
+    """How many parameters the factors may have in an epoch, counted from 0.
+
+    >>> [budget_at(epoch, 10, 1000) for epoch in (0, 1, 2, 5, 9)], budget_at(0, 1, 1000)
+    ([2000, 1800, 1600, 1000, 1000], 1000)
+    """
+    settled = min(math.ceil(_SETTLED * epochs), epochs - 1)
+    left = max(0.0, 1 - epoch / settled) if settled else 0.0
+    return round(budget * (1 + (START - 1) * left))
+
+
+def allocate(
+    importance: Mapping[str, Tensor], costs: Mapping[str, int], budget: int
+) -> dict[str, int]:
+    """How many directions each layer keeps: those that bring most for each parameter.
+
+    ``importance`` holds, for each layer, a value ``[r]`` for its r directions in falling order;
+    ``costs`` the parameters of one of them. Every layer keeps at least one.
+
+    >>> from torch import tensor
+    >>> allocate({"a": tensor([9.0, 4.0]), "b": tensor([8.0, 1.0])}, {"a": 10, "b": 5}, 25)
+    {'a': 2, 'b': 1}
+    """
+    ranks = dict.fromkeys(importance, 1)
+    left = budget - sum(costs.values())
+    # Where nothing was measured yet, all layers lose the same part of their directions.
+    offers = [
+        (-value / costs[name], place / len(values), name)
+        for name, values in importance.items()
+        for place, value in enumerate(values.tolist()[1:], start=1)
+    ]
+    for _, _, name in sorted(offers):
+        if costs[name] <= left:
+            ranks[name] += 1
+            left -= costs[name]
+    return ranks

@@ -1,0 +1,157 @@
+"""Ranks that the layers find themselves, within a budget of parameters."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lorpman as lp
+from lorpman.data.base import Arrays, batches
+from lorpman.errors import UsageError
+from lorpman.manifold.ranks import allocate, budget_at
+from lorpman.runs import Spec, open_run, train
+
+TASKS = [lp.Task(name, F.mse_loss, F.mse_loss, maximise=False, reference=9.0) for name in "ab"]
+
+
+def _network():
+    torch.manual_seed(0)
+    bottom = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh())
+    return lp.SharedBottom(bottom, [nn.Linear(16, 1), nn.Linear(16, 1)])
+
+
+def _loader():
+    """Two tasks that contradict each other in the inputs' first layer."""
+    x = torch.randn(200, 6, generator=torch.Generator().manual_seed(1))
+    return batches(Arrays(x, [x[:, :1].clone(), -x[:, :1].clone()]), 50)
+
+
+def _fit(model, epochs=6, **options):
+    settings = {"seed": 0, "progress": False, **options}
+    return lp.fit(model, TASKS, _loader(), epochs=epochs, **settings)
+
+
+def _spent(model):
+    return sum(d.B.numel() + d.A.numel() for d in model.low_rank_deltas().values())
+
+
+def test_a_fit_ends_within_the_budget():
+    model = lp.LowRank(_network(), 2, rank="auto", budget=500)
+    assert _spent(model) > 500
+    sizes = []
+    _fit(model, on_epoch=lambda epoch: sizes.append(_spent(model)))
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) > 2
+    assert 400 < sizes[-1] <= 500
+    assert model.num_parameters() == _spent(model) + sum(p.numel() for p in _network().parameters())
+
+
+def test_the_budget_is_that_of_rank_8_unless_told():
+    fixed, auto = lp.LowRank(_network(), 2, rank=8), lp.LowRank(_network(), 2, rank="auto")
+    assert auto.budget == _spent(fixed)
+
+
+def test_a_layer_that_matters_keeps_more():
+    importance = {"a": torch.tensor([5.0, 4.0, 3.0]), "b": torch.tensor([5.0, 0.1, 0.1])}
+    assert allocate(importance, {"a": 10, "b": 10}, 40) == {"a": 3, "b": 1}
+    # Twice as dear: only what brings twice as much is worth it.
+    assert allocate(importance, {"a": 60, "b": 1}, 122) == {"a": 1, "b": 3}
+
+
+def test_without_a_measure_all_layers_lose_alike():
+    nothing = {"a": torch.zeros(8), "b": torch.zeros(4)}
+    assert allocate(nothing, {"a": 1, "b": 1}, 6) == {"a": 4, "b": 2}
+
+
+def test_directions_that_matter_are_those_that_stay():
+    model = lp.LowRank(nn.Linear(6, 6), 2, rank="auto", budget=2 * 12 * 2)
+    (delta,) = model.low_rank_deltas().values()
+    with torch.no_grad():
+        delta.B.normal_()
+    kept = {0: [1, 2], 1: [0, 3]}
+    for task, directions in kept.items():
+        delta.importance[task, directions] = 1.0
+    B, A = delta.B.detach().clone(), delta.A.detach().clone()
+    model.begin_epoch(5, 6)
+    for task, directions in kept.items():
+        assert torch.equal(delta.B[:, task], B[:, task, directions])
+        assert torch.equal(delta.A[task], A[task, directions])
+    assert not delta.importance.any()
+
+
+def test_importance_is_what_the_loss_would_change_to_first_order():
+    model = lp.LowRank(nn.Linear(3, 3), 2, rank="auto", budget=12)
+    (delta,) = model.low_rank_deltas().values()
+    with torch.no_grad():
+        delta.B.normal_()
+    x, alpha = torch.randn(5, 3), torch.tensor([0.3, 0.7])
+    model(x, alpha).square().sum().backward()
+    noted, step = delta.importance[1, 0].item(), 1e-3
+    before = model(x, alpha).square().sum().item()
+    with torch.no_grad():
+        delta.B[:, 1, 0] *= 1 - step
+    change = model(x, alpha).square().sum().item() - before
+    assert noted == pytest.approx(abs(change) / step, rel=0.05)
+
+
+def test_one_epoch_keeps_the_budget_too():
+    assert [budget_at(0, 1, 100), budget_at(1, 2, 100)] == [100, 100]
+    model = lp.LowRank(_network(), 2, rank="auto", budget=500)
+    _fit(model, epochs=1)
+    assert _spent(model) <= 500
+
+
+def test_solutions_have_the_trained_weights():
+    model = lp.LowRank(_network(), 2, rank="auto", budget=300)
+    _fit(model)
+    x, alpha = torch.randn(4, 6), torch.tensor([0.2, 0.8])
+    for theirs, ours in zip(model.solution(alpha)(x), model(x, alpha), strict=True):
+        torch.testing.assert_close(theirs, ours)
+
+
+@pytest.mark.parametrize("stop", [1, 3, 5])
+def test_resuming_gives_the_same_bits(tmp_path, stop):
+    def model():
+        return lp.LowRank(_network(), 2, rank="auto", budget=300)
+
+    whole, first, again = model(), model(), model()
+    _fit(whole)
+    path = tmp_path / "checkpoint.safetensors"
+
+    class Enough(Exception):
+        pass
+
+    def end(epoch):
+        if epoch.number > stop:
+            raise Enough
+
+    with pytest.raises(Enough):
+        _fit(first, checkpoint=path, on_epoch=end)
+    _fit(again, checkpoint=path, resume=True)
+    assert whole.ranks() == again.ranks()
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name]), name
+
+
+def test_a_run_stores_and_shows_its_ranks(tmp_path):
+    settings = {"rank": "auto", "budget": 1000, "epochs": 2, "watch_samples": 50}
+    train(
+        Spec.make("multidigits", "lorpman", 0, settings), tmp_path / "r", tmp_path, progress=False
+    )
+    spec, model = open_run(tmp_path / "r")
+    assert spec.settings()["rank"] == "auto"
+    assert _spent(model) <= 1000
+    assert (tmp_path / "r" / "ranks.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": "auto", "budget": 3}, "budget must be at least 108 parameters"),
+        ({"rank": 4, "budget": 500}, "budget belongs to rank='auto'"),
+        ({"rank": "some"}, "rank must be"),
+    ],
+)
+def test_bad_ranks_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        lp.LowRank(_network(), 2, **options)

@@ -1,0 +1,47 @@
+"""Recipes: settings by name, over any problem's preset and below what the user sets."""
+
+import pytest
+
+from command_line import refused
+from lorpman.methods import METHODS
+from lorpman.recipes import get_recipe, recipe_names
+from lorpman.runs import Spec
+
+
+def test_a_recipe_stands_between_preset_and_user():
+    best = get_recipe("best").of("lorpman")
+    spec = Spec.make("multimnist", "lorpman", 0, {}, recipe="best")
+    assert {key: spec.settings()[key] for key in best} == best
+    assert spec.recipe == "best"
+    key = "learning_rate"
+    assert spec.settings()[key] != Spec.make("multimnist", "lorpman", 0, {}).settings()[key]
+    told = Spec.make("multimnist", "lorpman", 0, {key: 0.5}, recipe="best")
+    assert told.settings()[key] == 0.5
+
+
+@pytest.mark.parametrize("problem", ["multimnist", "census", "cifar100", "multidigits"])
+@pytest.mark.parametrize("recipe", recipe_names())
+def test_every_recipe_fits_every_continuous_method(problem, recipe):
+    for method in METHODS.values():
+        if method.kind == "continuous":
+            Spec.make(problem, method.name, 0, {}, "laptop", recipe)
+
+
+def test_the_recipe_keeps_network_rank_and_epochs():
+    """What the paper fixes: the comparison would mean nothing otherwise."""
+    fixed = ("epochs", "batch_size", "rank", "budget", "optimizer", "weight_decay")
+    for method in get_recipe("best").methods:
+        plain, best = (
+            Spec.make("multimnist", method, 0, {}, recipe=r).settings() for r in (None, "best")
+        )
+        assert {k: best[k] for k in fixed if k in best} == {
+            k: plain[k] for k in fixed if k in plain
+        }
+
+
+def test_an_unknown_recipe_is_refused(capsys, tmp_path):
+    out = tmp_path / "r"
+    line = refused(capsys, "train", "multidigits", "--recipe", "bset", "--out", out)
+    assert "unknown recipe 'bset'" in line
+    assert "best" in line
+    assert not out.exists()
