@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import torch
 import yaml
@@ -51,13 +51,22 @@ class Training(Group):
     """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
-    watch_samples: int = Field(2000, ge=0)
+    watch_samples: int = Field(800, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
     watch_preferences: int | None = Field(None, ge=1)
     """At how many preferences; default: as many as the final front has."""
 
+    WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
+    """What decides only what is shown, not what is learned."""
+
     def make_optimizer(self) -> MakeOptimizer:
-        common: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        # Fused: one pass over all weights. The usual loop over tensors takes as long as a whole
+        # forward pass where the network is small.
+        common: dict[str, Any] = {
+            "lr": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "fused": True,
+        }
         if self.optimizer == "sgd":
             return partial(torch.optim.SGD, momentum=self.momentum, **common)
         return partial(

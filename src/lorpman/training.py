@@ -289,7 +289,7 @@ def _make_optimizer(
 ) -> Optimizer:
     trained = [p for p in (*model.parameters(), *rule.parameters()) if p.requires_grad]
     if optimizer is None:
-        return torch.optim.Adam(trained, lr=1e-3)
+        return torch.optim.Adam(trained, lr=1e-3, fused=True)
     if not isinstance(optimizer, Optimizer):
         return optimizer(trained)
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
