@@ -59,13 +59,13 @@ class Training(Group):
     WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
     """What decides only what is shown, not what is learned."""
 
-    def make_optimizer(self) -> MakeOptimizer:
-        # Fused: one pass over all weights. The usual loop over tensors takes as long as a whole
-        # forward pass where the network is small.
+    def make_optimizer(self, fused: bool = True) -> MakeOptimizer:
+        """``fused``: one pass over all weights, instead of one for each tensor and operation,
+        which takes as long as a forward pass where the network is small."""
         common: dict[str, Any] = {
             "lr": self.learning_rate,
             "weight_decay": self.weight_decay,
-            "fused": True,
+            "fused": fused or None,
         }
         if self.optimizer == "sgd":
             return partial(torch.optim.SGD, momentum=self.momentum, **common)
