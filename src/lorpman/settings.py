@@ -51,6 +51,8 @@ class Training(Group):
     """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
+    averaging: float = Field(0.0, ge=0, lt=1)
+    """Decay per step of an exponential mean of the weights, which is what is kept; 0: none."""
     watch_samples: int = Field(800, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
     watch_preferences: int | None = Field(None, ge=1)
