@@ -72,9 +72,9 @@ def moved():
         (lambda workload: fit_step(workload, "pamal"), 1),
         (member_layers_step, 1),
         (lambda workload: plain_steps(workload, 2), 2),
-        (lambda workload: plain_steps(workload, 2, channels_last=True), 2),
+        (lambda workload: plain_steps(workload, 2, tuned=True), 2),
     ],
-    ids=["fit", "member layers", "plain", "plain, channels last"],
+    ids=["fit", "member layers", "plain", "plain, tuned"],
 )
 def test_every_contender_takes_its_steps_with_all_its_weights(workload, moved, make, steps):
     make(workload)()
