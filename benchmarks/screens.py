@@ -36,6 +36,17 @@ def frame(page: Page, width: int) -> Image.Image:
     return picture.resize((width, round(picture.height * width / picture.width)))
 
 
+def in_the_same_shades(frames: list[Image.Image]) -> list[Image.Image]:
+    """At most 256 colours, chosen once for all frames: otherwise cards change colour on the way."""
+    width, height = frames[0].size
+    everything = Image.new("RGB", (width, height * len(frames)))
+    for place, one in enumerate(frames):
+        everything.paste(one, (0, place * height))
+    # Few pixels are blue or orange; this way of choosing shades keeps them nevertheless.
+    shades = everything.quantize(256, Image.Quantize.MAXCOVERAGE)
+    return [one.quantize(palette=shades, dither=Image.Dither.NONE) for one in frames]
+
+
 def take(url: str, out: Path) -> None:
     """Write ``explore.png`` and ``explore.gif`` into ``out``."""
     with sync_playwright() as started:
@@ -56,12 +67,8 @@ def take(url: str, out: Path) -> None:
             settled(page, weight)
             frames.append(frame(page, _WIDTH))
         browser.close()
-    # Few pixels are blue or orange; this way of choosing shades keeps them nevertheless.
-    how = Image.Quantize.MAXCOVERAGE
-    shades = [one.quantize(256, how, dither=Image.Dither.NONE) for one in frames]
-    shades[0].save(
-        out / "explore.gif", save_all=True, append_images=shades[1:], duration=130, loop=0
-    )
+    first, *others = in_the_same_shades(frames)
+    first.save(out / "explore.gif", save_all=True, append_images=others, duration=130, loop=0)
 
 
 def main() -> None:

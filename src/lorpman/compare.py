@@ -208,8 +208,15 @@ def run_directory(out: Path, spec: Spec) -> Path:
 
 def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:
     """Train or continue one run; why it failed, if it did."""
-    described = (spec.identity(), spec.scale, spec.recipe)
-    arguments = (*described, run, root, progress, torch.get_num_threads())
+    arguments = (
+        spec.described(),
+        spec.scale,
+        spec.recipe,
+        run,
+        root,
+        progress,
+        torch.get_num_threads(),
+    )
     try:
         if not isolate:
             _train(*arguments)
@@ -224,7 +231,7 @@ def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> st
 
 
 def _train(
-    identity: dict[str, Any],
+    described: dict[str, Any],
     scale: Scale,
     recipe: str | None,
     run: Path,
@@ -235,8 +242,8 @@ def _train(
     torch.set_num_threads(threads)
     if parent_process() is not None:
         threading.Thread(target=_end_with_parent, daemon=True).start()
-    problem, method = identity["problem"], identity["method"]
-    spec = Spec.make(problem, method, identity["seed"], identity["settings"], scale, recipe)
+    problem, method, seed = (described[key] for key in ("problem", "method", "seed"))
+    spec = Spec.make(problem, method, seed, described["settings"], scale, recipe)
     train(spec, run, root, resume=True, progress=progress)
 
 

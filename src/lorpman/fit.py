@@ -61,6 +61,7 @@ def fit(
     fabric: "Fabric | None" = None,
     own_preferences: bool = False,
     compiled: bool = False,
+    averaging: float = 0.0,
     progress: bool = True,
     checkpoint: Path | str | None = None,
     checkpoint_every: int | None = None,
@@ -80,7 +81,8 @@ def fit(
     ``seed`` fixes the preferences; default: drawn from torch's global generator. ``fabric``
     places the run (devices, precision, processes); with ``own_preferences`` every process draws
     preferences of its own; ``compiled`` runs the networks through torch.compile. With
-    ``checkpoint``, every epoch is saved there, and every
+    ``averaging``, the model shown and left in the end is an exponential mean over the steps, of
+    that decay (0.998, for instance). With ``checkpoint``, every epoch is saved there, and every
     ``checkpoint_every`` steps; SIGINT and SIGTERM save and raise TrainingInterrupted; and
     ``resume`` continues from the newest whole checkpoint, bit for bit on the CPU.
     """
@@ -88,8 +90,12 @@ def fit(
     if epochs > 1:
         check_repeatable(loader, "the loader")
     _check_settings(epochs, window, freeze_epoch, checkpoint_every)
+    if not 0 <= averaging < 1:
+        raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
     draw = sampler if sampler is not None else model.sampler(concentration)
-    run = Training(model, objective, optimizer, scheduler, seed, fabric, own_preferences, compiled)
+    run = Training(
+        model, objective, optimizer, scheduler, seed, fabric, own_preferences, compiled, averaging
+    )
     path = None if checkpoint is None else Path(checkpoint)
     if resume and path is not None and checkpoints.exists(path):
         run.load(path, freeze_heads, loader)
@@ -110,7 +116,8 @@ def fit(
             means = run.finish_epoch()
             volume = None
             if validation is not None:
-                volume = _hypervolume(run, tasks, validation, validation_alphas)
+                with run.shown():
+                    volume = _hypervolume(run, tasks, validation, validation_alphas)
             named = {task.name: value for task, value in zip(tasks, means, strict=True)}
             seconds = time.perf_counter() - began
             record = Epoch(run.epoch, named, volume, rate, model.frozen, seconds)
@@ -119,6 +126,7 @@ def fit(
             if on_epoch is not None and first:
                 on_epoch(record)
             saver.after_epoch(run, loader)
+    run.finish()
     return history
 
 

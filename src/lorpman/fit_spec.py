@@ -42,6 +42,7 @@ def fit_spec(
         sampler=spec.sampler(),
         freeze_epoch=training.freeze_epoch,
         freeze_heads=training.freeze_heads,
+        averaging=training.averaging,
         optimizer=training.make_optimizer(),
         scheduler=training.make_scheduler(),
         validation=_watched(splits, training.watch_samples),

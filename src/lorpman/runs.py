@@ -91,6 +91,11 @@ class Spec:
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be the same run."""
+        settings = {k: v for k, v in self.settings().items() if k not in Training.WATCHING}
+        return {**self.described(), "settings": settings}
+
+    def described(self) -> dict[str, Any]:
+        """What makes this again: :meth:`make` and the scale take it."""
         return {
             "problem": self.problem.name,
             "method": self.method.name,
@@ -301,7 +306,7 @@ def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     if not (out / "run.json").exists():
         facts = {
             "format": _FORMAT,
-            **spec.identity(),
+            **spec.described(),
             "scale": spec.scale,
             "recipe": spec.recipe,
             **_provenance(model, engine),

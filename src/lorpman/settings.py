@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import torch
 import yaml
@@ -51,13 +51,24 @@ class Training(Group):
     """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
-    watch_samples: int = Field(2000, ge=0)
+    averaging: float = Field(0.0, ge=0, lt=1)
+    """Decay per step of an exponential mean of the weights, which is what is kept; 0: none."""
+    watch_samples: int = Field(800, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
     watch_preferences: int | None = Field(None, ge=1)
     """At how many preferences; default: as many as the final front has."""
 
-    def make_optimizer(self) -> MakeOptimizer:
-        common: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+    WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
+    """What decides only what is shown, not what is learned."""
+
+    def make_optimizer(self, fused: bool = True) -> MakeOptimizer:
+        """``fused``: one pass over all weights, instead of one for each tensor and operation,
+        which takes as long as a forward pass where the network is small."""
+        common: dict[str, Any] = {
+            "lr": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "fused": fused or None,
+        }
         if self.optimizer == "sgd":
             return partial(torch.optim.SGD, momentum=self.momentum, **common)
         return partial(

@@ -41,7 +41,7 @@ def take(
     """
     tasks = spec.tasks()
     example, names = _example(splits), [task.name for task in tasks]
-    card: dict[str, Any] = {**spec.identity(), "data": splits.note or "official splits"}
+    card: dict[str, Any] = {**spec.described(), "data": splits.note or "official splits"}
     if alpha is None:
         card["front"] = _front(model, tasks, splits)
         return Taken(export(model, None, to, example, outputs=names, card=card), card)

@@ -1,6 +1,7 @@
 """What changes while training, as one state that a checkpoint can hold."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +12,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from lorpman import checkpoint as checkpoints
+from lorpman.averaging import Averaging
 from lorpman.data.passes import Pass, capture, restore
 from lorpman.errors import TrainingInterrupted, UsageError
 from lorpman.interrupt import Stop
@@ -39,6 +41,7 @@ class Training:
         fabric: "Fabric | None",
         own_preferences: bool = False,
         compiled: bool = False,
+        averaging: float = 0.0,
     ) -> None:
         self.model = model
         self.compiled = compiled
@@ -62,6 +65,7 @@ class Training:
         self.seconds = 0.0
         self.data: Pass | None = None
         self._set_up()
+        self.averaging = Averaging(model, averaging) if averaging else None
 
     def _set_up(self) -> None:
         self.rule.to(self.fabric.device)
@@ -128,7 +132,18 @@ class Training:
         else:
             closure()
             self.optimizer.step()
+        if self.averaging is not None:
+            self.averaging.follow()
         return kept[0]
+
+    def shown(self) -> AbstractContextManager[None]:
+        """Inside this context the model is as it will be in the end: the mean, if there is one."""
+        return nullcontext() if self.averaging is None else self.averaging.shown()
+
+    def finish(self) -> None:
+        """Leave the model as it is to be used."""
+        if self.averaging is not None:
+            self.averaging.settle()
 
     def _average(self, synced: bool) -> None:
         """One gradient on all processes.
@@ -158,6 +173,8 @@ class Training:
         if self.steps == 0 and self.model.begin_epoch(self.epoch, epochs):
             self._forget_other_sizes()
             self._set_up()
+            if self.averaging is not None:
+                self.averaging.forget_other_sizes()
 
     def _forget_other_sizes(self) -> None:
         """Drop what the optimiser knows of parameters that have another size now."""
@@ -192,13 +209,19 @@ class Training:
             "random": capture(loader),
             "data": None if self.data is None else self.data.state(),
         }
+        weights = dict(self.model.state_dict())
+        averaging = self.averaging
+        # Whoever opens a run wants the model as it is to be used.
+        shown = weights if averaging is None else {**weights, **averaging.means}
+        trained = None if averaging is None else {"weights": weights, "steps": averaging.steps}
         return {
             "epochs_done": self.epoch,
             "steps_done": self.steps,
             "losses": self.losses,
             "seconds": self.seconds,
             "frozen": self.frozen,
-            "model": dict(self.model.state_dict()),
+            "model": shown,
+            "averaging": trained,
             "rule": dict(self.rule.state_dict()),
             "optimizer": self.plain_optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
@@ -218,7 +241,11 @@ class Training:
         if state["frozen"]:
             self.freeze(freeze_heads)
         sizes = [p.shape for p in self.model.parameters()]
-        load_weights(self.model, state["model"], path)
+        trained = state.get("averaging")
+        load_weights(self.model, state["model"] if trained is None else trained["weights"], path)
+        if self.averaging is not None and trained is not None:
+            means = {name: state["model"][name] for name in self.averaging.means}
+            self.averaging.means, self.averaging.steps = means, int(trained["steps"])
         if sizes != [p.shape for p in self.model.parameters()]:
             self._set_up()
         self.rule.load_state_dict(state["rule"])
@@ -289,7 +316,7 @@ def _make_optimizer(
 ) -> Optimizer:
     trained = [p for p in (*model.parameters(), *rule.parameters()) if p.requires_grad]
     if optimizer is None:
-        return torch.optim.Adam(trained, lr=1e-3)
+        return torch.optim.Adam(trained, lr=1e-3, fused=True)
     if not isinstance(optimizer, Optimizer):
         return optimizer(trained)
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}

@@ -3,6 +3,10 @@
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 import lorpman as lp
 from lorpman.bench.member_layers import MemberLayer, member_layers_step, with_member_layers
@@ -38,11 +42,43 @@ def test_a_fit_step_reaches_the_weights_that_fit_reaches(workload):
         assert torch.equal(one, other), name
 
 
-def test_every_contender_takes_steps(workload):
-    fit_step(workload, "pamal")()
-    member_layers_step(workload)()
-    plain_steps(workload, 2)()
-    plain_steps(workload, 2, channels_last=True)()
+@pytest.fixture
+def moved():
+    """For every step that an optimiser takes: whether it moved all the weights that it has."""
+    before, found = [], []
+
+    def remember(optimizer, *_):
+        before[:] = [p.detach().clone() for p in weights(optimizer)]
+
+    def compare(optimizer, *_):
+        pairs = zip(before, weights(optimizer), strict=True)
+        found.append(all(not torch.equal(old, new) for old, new in pairs))
+
+    def weights(optimizer):
+        return [p for group in optimizer.param_groups for p in group["params"]]
+
+    hooks = [
+        register_optimizer_step_pre_hook(remember),
+        register_optimizer_step_post_hook(compare),
+    ]
+    yield found
+    for hook in hooks:
+        hook.remove()
+
+
+@pytest.mark.parametrize(
+    ("make", "steps"),
+    [
+        (lambda workload: fit_step(workload, "pamal"), 1),
+        (member_layers_step, 1),
+        (lambda workload: plain_steps(workload, 2), 2),
+        (lambda workload: plain_steps(workload, 2, tuned=True), 2),
+    ],
+    ids=["fit", "member layers", "plain", "plain, tuned"],
+)
+def test_every_contender_takes_its_steps_with_all_its_weights(workload, moved, make, steps):
+    make(workload)()
+    assert moved == [True] * steps
 
 
 def test_layers_of_members_are_pamal():

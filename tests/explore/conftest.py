@@ -112,6 +112,20 @@ def chromium():
         browser.close()
 
 
+_IS_SETTLED = """() => {
+    const address = new URLSearchParams(location.search).get("alpha");
+    const card = document.getElementById("preference-card");
+    if (!address || !card || card.getAttribute("aria-busy") !== "false") return false;
+    const said = /--alpha (\\S+)/.exec(document.getElementById("command").textContent);
+    const plot = document.querySelector("#front .js-plotly-plot");
+    const drawn = (plot && plot.data || []).find((one) => one.meta && one.meta.here);
+    if (!said || !drawn) return false;
+    const asked = address.split(",").map(Number);
+    const near = (alpha) => asked.every((weight, i) => Math.abs(weight - alpha[i]) < 2e-3);
+    return near(said[1].split(",").map(Number)) && near(drawn.meta.here.alpha);
+}"""
+
+
 @dataclass
 class Window:
     """A page, and everything it did that it should not have done."""
@@ -144,22 +158,10 @@ class Window:
         return {tile.get_attribute("data-score"): float(tile.text_content()) for tile in tiles}
 
     def settled(self):
-        """Wait until the newest question is answered and drawn."""
-        # What was just pressed or moved reaches the page's own code a little later.
-        self.page.wait_for_timeout(300)
-        self.page.wait_for_function(
-            """() => {
-                const address = new URLSearchParams(location.search).get("alpha");
-                const command = document.getElementById("command");
-                const plot = document.querySelector("#front .js-plotly-plot");
-                if (!address || !command || document.body.classList.contains("waiting")) return 0;
-                if (!(plot && plot.data || []).some((one) => one.meta && one.meta.here)) return 0;
-                const said = (/--alpha (\\S+)/.exec(command.textContent) || [])[1];
-                if (!said) return 0;
-                const [a, b] = [address, said].map((text) => text.split(",").map(Number));
-                return a.every((weight, i) => Math.abs(weight - b[i]) < 2e-3);
-            }"""
-        )
+        """Wait until what the address asks for is answered, said and drawn."""
+        self.page.wait_for_function(_IS_SETTLED)
+        # Drawn in this frame, on the screen in the next one.
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
     def arrived(self, weight, task=0):
         """Wait until a task has this weight, and then until that is answered and drawn."""

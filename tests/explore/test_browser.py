@@ -3,11 +3,14 @@
 import io
 import json
 import re
+import shlex
 import shutil
+import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import onnxruntime
 import pytest
 import torch
 from safetensors.torch import load
@@ -41,37 +44,48 @@ def here(view):
 
 def place_of(view, run, place):
     """Where on the screen a stored point of a front is drawn."""
-    view.page.wait_for_selector("#front .scatterlayer .point")
     return view.page.evaluate(
         """([run, place]) => {
             const plot = document.querySelector("#front .js-plotly-plot");
-            for (const trace of plot.data) {
-                const at = (trace.customdata || []).findIndex(
-                    (what) => what[0] === run && what[1] === place);
-                if (at < 0) continue;
-                const box = plot.getBoundingClientRect();
-                const {xaxis, yaxis} = plot._fullLayout;
-                return [box.left + xaxis._offset + xaxis.d2p(trace.x[at]),
-                        box.top + yaxis._offset + yaxis.d2p(trace.y[at])];
+            const named = (what) => what[0] === run && what[1] === place;
+            const trace = plot.data.find((one) => (one.customdata || []).some(named));
+            const at = trace.customdata.findIndex(named);
+            const box = plot.getBoundingClientRect(), {xaxis, yaxis, scene} = plot._fullLayout;
+            if (!scene) return [box.left + xaxis._offset + xaxis.d2p(trace.x[at]),
+                                box.top + yaxis._offset + yaxis.d2p(trace.y[at])];
+            // A surface: through the camera, whose matrices are stored column by column.
+            const {dataScale, glplot} = scene._scene, rows = [0, 1, 2, 3];
+            const {model, view, projection} = glplot.cameraParams;
+            let at4 = [...["x", "y", "z"].map((axis, i) => trace[axis][at] * dataScale[i]), 1];
+            for (const matrix of [model, view, projection]) {
+                const from = at4;
+                at4 = rows.map((r) => rows.reduce((s, c) => s + matrix[4 * c + r] * from[c], 0));
             }
+            return [box.left + box.width * (1 + at4[0] / at4[3]) / 2,
+                    box.top + box.height * (1 - at4[1] / at4[3]) / 2];
         }""",
         [run, place],
     )
 
 
 def click_point(view, run, place, wanted):
-    """Click a stored point until the address says so: it takes a click only once it has noticed
-    the pointer."""
-    for _ in range(20):
-        x, y = place_of(view, run, place)
-        view.page.mouse.move(x - 3, y)
-        view.page.mouse.move(x, y)
-        view.page.wait_for_timeout(400)
-        view.page.mouse.click(x, y)
-        view.page.wait_for_timeout(600)
-        if wanted in view.page.url:
-            return
-    raise AssertionError(f"{wanted} is not in {view.page.url}")
+    """Click a stored point, once the plot says that the pointer is on it."""
+    view.page.locator("#front").scroll_into_view_if_needed()
+    x, y = place_of(view, run, place)
+    view.page.mouse.move(x - 3, y)
+    view.page.mouse.move(x, y)
+    view.page.wait_for_function(
+        """(what) => {
+            const plot = document.querySelector("#front .js-plotly-plot");
+            const {scene} = plot._fullLayout;
+            const found = scene ? (scene._scene.oldEventData || {}).points : plot._hoverdata;
+            return (found || []).some((point) => String(point.customdata) === String(what));
+        }""",
+        arg=[run, place],
+    )
+    view.page.mouse.click(x, y)
+    view.page.wait_for_function("wanted => location.search.includes(wanted)", arg=wanted)
+    view.settled()
 
 
 def fits(view):
@@ -84,7 +98,10 @@ def fits(view):
 def test_moving_the_slider_evaluates_in_between_and_moves_the_point(window, served, digits):
     view = window(served.url)
     view.settled()
+    axes = "document.querySelector('#front .js-plotly-plot')._fullLayout.xaxis.range"
+    before = view.page.evaluate(axes)
     move(view, 0.335)
+    assert view.page.evaluate(axes) == pytest.approx(before)
     assert view.alpha() == [0.665, 0.335]
     model, live = open_run(digits)[1], served.answers.lives["digits"]
     x, y = live.held[0]
@@ -144,23 +161,53 @@ def test_a_demand_moves_the_preference_there_or_to_the_nearest(window, served):
             "said => document.getElementById('answer').textContent.includes(said)", arg=said
         )
         assert f"--at-least left={asked:g} --best right" in view.page.text_content("#answer")
+    view.page.wait_for_function("location.search.split(/[=,&]/)[1] > 0.5")
     view.settled()
-    assert view.alpha()[0] > 0.5
     assert "need=left:0.999" in view.page.evaluate("location.search")
 
 
-def test_an_export_button_saves_the_chosen_network(window, served, digits):
+def taken(view, suffix):
+    """What the button of a format saves: the network's file and its card."""
+    with view.page.expect_download() as waiting:
+        view.page.locator("button.take", has_text=f".{suffix}").click()
+    assert waiting.value.suggested_filename == f"multidigits-lorpman-{suffix}.zip"
+    with zipfile.ZipFile(waiting.value.path()) as archive:
+        card = json.loads(archive.read(f"model.{suffix}.card.json"))
+        return io.BytesIO(archive.read(f"model.{suffix}")), card
+
+
+def test_every_export_button_saves_the_chosen_network(window, served, digits):
     view = window(served.url + "?alpha=0.3,0.7")
     view.settled()
-    with view.page.expect_download() as waiting:
-        view.page.locator("button.take", has_text=".safetensors").click()
-    with zipfile.ZipFile(io.BytesIO(Path(waiting.value.path()).read_bytes())) as archive:
-        weights = load(archive.read("model.safetensors"))
-        card = json.loads(archive.read("model.safetensors.card.json"))
-    assert card["alpha"] == pytest.approx([0.3, 0.7])
-    network = open_run(digits)[1].solution(torch.tensor([0.3, 0.7]))
-    for name, value in network.state_dict().items():
-        assert torch.allclose(weights[name], value, atol=1e-6)
+    network = open_run(digits)[1].solution(torch.tensor([0.3, 0.7])).eval()
+    x = served.answers.lives["digits"].held[0][0][:3]
+    with torch.no_grad():
+        expected = network(x)
+    for suffix, outputs in (("safetensors", None), ("pt2", run_pt2), ("onnx", run_onnx)):
+        content, card = taken(view, suffix)
+        assert card["alpha"] == pytest.approx([0.3, 0.7])
+        if outputs is None:
+            weights = load(content.read())
+            for name, value in network.state_dict().items():
+                assert torch.allclose(weights[name], value, atol=1e-6)
+            continue
+        for found, right in zip(outputs(content, x), expected, strict=True):
+            assert torch.allclose(found, right, atol=1e-5)
+
+
+def run_pt2(content, x):
+    with torch.no_grad():
+        return torch.export.load(content).module()(x)
+
+
+def run_onnx(content, x):
+    session = onnxruntime.InferenceSession(content.read(), providers=["CPUExecutionProvider"])
+    return map(torch.from_numpy, session.run(None, {session.get_inputs()[0].name: x.numpy()}))
+
+
+def test_the_command_can_be_copied(window, served, digits):
+    view = window(served.url + "?alpha=0.3,0.7")
+    view.settled()
     command = view.page.text_content("#command")
     assert command == f"lorpman export {digits} --alpha 0.3,0.7 --to model.onnx"
     view.page.locator("[data-copy=command]").click()
@@ -185,12 +232,57 @@ def test_two_windows_share_nothing_and_a_link_gives_the_same_view(window, served
     assert again.scores() == first.scores()
 
 
-@pytest.mark.parametrize("query", ["?run=../x", "?alpha=<img src=x onerror=a()>"])
-def test_a_bad_address_is_named_and_left_out(window, served, query):
-    view = window(served.url + query)
+def test_a_bad_address_is_named_and_left_out(window, served):
+    view = window(served.url + "?run=../x&alpha=<img src=x onerror=a()>&need=left:much&hide=%00")
     view.settled()
-    assert "cannot be read" in view.page.text_content("#notice")
+    assert "cannot be read (run and alpha and need)" in view.page.text_content("#notice")
     assert view.alpha() == [0.5, 0.5]
+
+
+def test_a_run_may_have_any_name(window, digits, tmp_path):
+    strange = tmp_path / """a b#1?&"'<b>%2e..{x}\\é"""
+    shutil.copytree(digits, strange)
+    with serving([digits, strange]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        view.page.locator("#run label").nth(1).click()
+        view.page.wait_for_function("location.search.includes('run=a')")
+        view.settled()
+        again = window(view.page.text_content("#link"))
+        again.settled()
+        assert again.page.text_content("#notice") == ""
+        source = again.page.locator("figure img").first.get_attribute("src")
+        assert source.startswith("pictures/a%20b%231")
+        again.page.wait_for_function("document.querySelector('figure img').naturalWidth > 8")
+        assert shlex.quote(str(strange)) in again.page.text_content("#command")
+
+
+def test_a_slow_answer_has_a_spinner_and_a_silent_server_is_named(window, served, monkeypatch):
+    live, gate = served.answers.lives["digits"], threading.Event()
+    quick = live.point
+    view = window(served.url)
+    view.settled()
+    spinner = view.page.locator(".spinner")
+    assert not spinner.is_visible()
+    monkeypatch.setattr(live, "point", lambda alpha: gate.wait(60) and quick(alpha))
+    # The page waits for 15 seconds before it says something; a test need not.
+    view.page.evaluate(
+        """() => {
+            const plain = window.setTimeout;
+            window.setTimeout = (work, after, ...more) =>
+                plain(work, after === 15000 ? 1500 : after, ...more);
+        }"""
+    )
+    try:
+        view.page.locator(SLIDER).fill("0.455")
+        spinner.wait_for(state="visible")
+        assert view.page.get_attribute("#preference-card", "aria-busy") == "true"
+        view.page.locator("#notice", has_text="No answer yet").wait_for(state="visible")
+    finally:
+        gate.set()
+    spinner.wait_for(state="hidden")
+    view.arrived(0.455, 1)
+    view.page.locator("#notice").wait_for(state="hidden")
 
 
 def test_runs_lie_over_one_another_and_each_kind_moves_in_its_way(window, digits, rivals):
@@ -246,8 +338,9 @@ def test_the_toy_problem(window, toy):
         assert "lower is better" in view.page.text_content("#scores")
 
 
-def test_three_tasks_have_a_surface_a_triangle_and_linked_sliders(window, faces):
-    run, root = faces
+def test_three_tasks_have_a_surface_a_triangle_and_linked_sliders(window, faces, tmp_path):
+    front, root = Front.load(faces[0] / "front.json"), faces[1]
+    run = with_scores(faces[0], tmp_path / "run", curved(front))
     with serving([run], root) as explorer:
         view = window(explorer.url)
         view.settled()
@@ -262,10 +355,29 @@ def test_three_tasks_have_a_surface_a_triangle_and_linked_sliders(window, faces)
         assert sum(view.alpha()) == pytest.approx(1)
         flat = "document.querySelectorAll('#flat .subplot').length"
         assert view.page.evaluate(flat) == 3
+        for task in (2, 0):
+            corner = int(front.alphas[:, task].argmax())
+            click_point(view, "run", corner, ("alpha=1,0,0", "", "alpha=0,0,1")[task])
+        narrowed(view)
+        rows = "document.querySelector('#flat .js-plotly-plot')._fullLayout.grid.rows === 3"
+        view.page.wait_for_function(rows)
+        assert fits(view)
+
+
+def narrowed(view):
+    """The same window, as wide as a phone."""
+    view.page.set_viewport_size({"width": 390, "height": 800})
+
+
+def curved(front):
+    """Scores on a curved surface: so short a training leaves all of them equal."""
+    high = 0.6 + 0.3 * front.alphas.double().sqrt()
+    return torch.where(torch.tensor(front.maximise), high, 1 - high)
 
 
 def test_twenty_tasks_have_parallel_axes_that_can_be_brushed(window, objects, tmp_path):
-    run, root = scattered(objects[0], tmp_path / "run"), objects[1]
+    front, root = Front.load(objects[0] / "front.json"), objects[1]
+    run = with_scores(objects[0], tmp_path / "run", torch.rand(front.scores.shape).double())
     with serving([run], root) as explorer:
         view = window(explorer.url)
         view.settled()
@@ -299,15 +411,16 @@ def test_twenty_tasks_have_parallel_axes_that_can_be_brushed(window, objects, tm
         assert kept[0] <= shown <= kept[1]
         view.page.mouse.dblclick(at[0] + 30, at[1] + at[2] / 2)
         view.page.wait_for_function(f"({bold})().length === 0")
+        narrowed(view)
+        angle = "document.querySelector('#front .js-plotly-plot').layout.xaxis.tickangle === -90"
+        view.page.wait_for_function(angle)
+        assert fits(view)
 
 
-def scattered(run, copy):
-    """The same run with other stored scores: so short a training leaves all of them equal."""
+def with_scores(run, copy, scores):
+    """The same run with other stored scores."""
     shutil.copytree(run, copy)
-    front = Front.load(run / "front.json")
-    replace(front, scores=torch.rand(front.scores.shape, dtype=torch.float64)).save(
-        copy / "front.json"
-    )
+    replace(Front.load(run / "front.json"), scores=scores).save(copy / "front.json")
     return copy
 
 
@@ -322,17 +435,22 @@ def brushed_axis(front):
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_wide_and_narrow_light_and_dark(window, served, tmp_path, width, scheme):
-    view = window(served.url, width=width, scheme=scheme)
+def test_it_fits_wide_and_narrow_light_and_dark(window, served, tmp_path, width):
+    view = window(served.url, width=width, scheme="dark")
     view.settled()
-    assert fits(view)
-    ground = view.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    shade = sum(map(int, re.findall(r"\d+", ground)[:3]))
-    assert (shade > 600) == (scheme == "light")
-    text = view.page.evaluate("document.querySelector('#front .js-plotly-plot').layout.font.color")
-    assert text == {"light": "#1d2230", "dark": "#e9ecf2"}[scheme]
-    view.page.screenshot(path=tmp_path / "page.png", full_page=True, timeout=60_000)
+    for scheme, text in (("dark", "#e9ecf2"), ("light", "#1d2230")):
+        # It also changes with the system while it is open.
+        view.page.emulate_media(color_scheme=scheme)
+        view.page.wait_for_function(
+            "(text) => [...document.querySelectorAll('#front, .panel')].every((one) =>"
+            "one.querySelector('.js-plotly-plot').layout.font.color === text)",
+            arg=text,
+        )
+        assert fits(view)
+        ground = view.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        shade = sum(map(int, re.findall(r"\d+", ground)[:3]))
+        assert (shade > 600) == (scheme == "light")
+        view.page.screenshot(path=tmp_path / f"{scheme}.png", full_page=True, timeout=60_000)
 
 
 def test_words_that_outsiders_need_are_explained_where_they_stand(window, served):

@@ -6,21 +6,7 @@ import sys
 
 import pytest
 
-from lorpman.cli import main
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error of one command."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return stop.value.code, captured.out, captured.err
-
-
-def refused(capsys, *arguments):
-    code, out, err = run(capsys, *arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    return err
+from command_line import refused, run
 
 
 def test_bad_input_is_one_line(capsys, tmp_path, digits):

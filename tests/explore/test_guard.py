@@ -86,6 +86,19 @@ def test_a_huge_body_is_refused_unread(asker):
     assert lives(asker)
 
 
+def test_a_huge_body_of_no_stated_length_is_refused(served, asker):
+    host, port = served.server.server_address[:2]
+    head = (
+        "POST /_dash-update-component HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection((host, port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        connection.sendall((b"4000\r\n" + b" " * 0x4000 + b"\r\n") * 8 + b"0\r\n\r\n")
+        assert re.match(rb"HTTP/1.1 4\d\d", connection.recv(100))
+    assert lives(asker)
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -56,12 +56,16 @@ def fit_step(workload: Workload, method: str = "lorpman") -> FitStep:
     return FitStep(workload.spec_of(method), model, workload.tasks, workload.fit_batch())
 
 
-def plain_steps(workload: Workload, passes: int, channels_last: bool = False) -> Callable[[], None]:
-    """``passes`` steps of plain training on the mean loss: the same network, batch, optimiser."""
+def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callable[[], None]:
+    """``passes`` steps of plain training on the mean loss: the same network, batch, optimiser.
+
+    As PyTorch does it unless told otherwise, or ``tuned`` as a run of ours is: images
+    channels-last, the optimiser fused.
+    """
     torch.manual_seed(0)
     network = workload.network().train()
-    optimizer = workload.spec.training.make_optimizer()(network.parameters())
-    batch = workload.fit_batch() if channels_last else workload.plain_batch()
+    optimizer = workload.spec.training.make_optimizer(fused=tuned)(network.parameters())
+    batch = workload.fit_batch() if tuned else workload.plain_batch()
 
     def steps() -> None:
         for _ in range(passes):

@@ -62,7 +62,9 @@ def status(run: Opened, live: Live | None, found: Mapping[str, Any]) -> str:
     """Where the scores come from."""
     if live is None:
         return f"Point {found['place'] + 1} of {len(run.front)}, scored on the whole test split."
-    return f"Scored just now on {live.held_text}, in {found['milliseconds']:.0f} ms."
+    milliseconds = found["milliseconds"]
+    took = f"{milliseconds:.0f} ms" if milliseconds >= 1 else "less than 1 ms"
+    return f"Scored just now on {live.held_text}, in {took}."
 
 
 def command(run: Opened, alpha: Sequence[float]) -> str:
@@ -172,13 +174,13 @@ def _connect_script(app: Dash) -> None:
         Input("shown", "value"),
         Input("curves", "data"),
         Input("brush", "data"),
-        Input("scheme", "data"),
+        Input("look", "data"),
         State("ends", "data"),
     )
     inside = {"type": "inside", "index": ALL}
     app.clientside_callback(
         ClientsideFunction("lorpman", "dress"),
         Output(inside, "figure"),
-        Input("scheme", "data"),
+        Input("look", "data"),
         State(inside, "figure"),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from dash import html
 
@@ -47,7 +48,7 @@ def sample_cards(run: Opened, live: Live, predictions: Sequence[Sequence[Predict
             for new, old in zip(now, balanced, strict=True)
         ]
         flipped = any(new.flipped(old) for new, old in zip(now, balanced, strict=True))
-        image = html.Img(src=f"pictures/{run.key}/{card}", alt=f"input {card + 1}")
+        image = html.Img(src=f"pictures/{quote(run.key, safe='')}/{card}", alt=f"input {card + 1}")
         cards.append(
             html.Figure(
                 [image if live.samples.pictures[card] else None, html.Figcaption(html.Ul(lines))],

@@ -56,8 +56,8 @@ def preference_card(runs: Sequence[Opened]) -> Any:
         html.Div(id="scores", className="scores many" if len(tasks) > 6 else "scores"),
         html.P(
             [
-                html.Span(className="spinner", **extra("aria", hidden="true")),
                 html.Span(id="status"),
+                html.Span(className="spinner", **extra("aria", hidden="true")),
             ],
             className="hint status",
             role="status",
@@ -154,7 +154,7 @@ def demand_card(front: Front) -> Any:
                         type="number",
                         step="any",
                         debounce=False,
-                        placeholder=f"for example {example:.3g}",
+                        placeholder=f"e.g. {example:.3g}",
                     ),
                 ],
                 className="bound",

@@ -9,6 +9,9 @@ from lorpman.explore.figures import Figure, Trace, basic_layout, colour, short
 from lorpman.explore.inside import Layer
 from lorpman.explore.opened import Opened
 
+# Above the plot, growing upwards where it needs several lines.
+_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+
 
 def losses(run: Opened) -> Figure:
     """The mean loss of every epoch; beyond six tasks, their mean and range."""
@@ -58,10 +61,12 @@ def _line(x: list[int], y: list[float], paint: str, name: str) -> Trace:
 
 
 def _curve_layout(run: Opened, title: str) -> dict[str, Any]:
+    # Of few epochs, plotly would show halves.
+    whole = {"dtick": 1} if len(run.notes) <= 8 else {}
     layout = basic_layout(
-        xaxis={"title": {"text": "epoch"}, "zeroline": False, "rangemode": "tozero"},
+        xaxis={"title": {"text": "epoch"}, "zeroline": False, "rangemode": "tozero"} | whole,
         yaxis={"title": {"text": title}, "zeroline": False, "automargin": True},
-        legend={"orientation": "h", "y": 1.14, "x": 0},
+        legend=_LEGEND,
         margin={"l": 56, "r": 12, "t": 34, "b": 46},
     )
     frozen = [note["number"] for note in run.notes if note.get("frozen")]
@@ -73,8 +78,8 @@ def _curve_layout(run: Opened, title: str) -> dict[str, Any]:
              "line": {"dash": "dash", "width": 1.4, "color": "#8b8f97"}}
         ]  # fmt: skip
         layout["annotations"] = [
-            {"x": where, "yref": "paper", "y": 1, "text": "main network frozen ",
-             "showarrow": False, "xanchor": "right", "yanchor": "top", "font": {"size": 11}}
+            {"x": where, "yref": "paper", "y": 0.5, "text": "main network frozen ",
+             "showarrow": False, "xanchor": "right", "font": {"size": 11}}
         ]  # fmt: skip
     return layout
 
@@ -125,9 +130,13 @@ def energies(found: Sequence[Layer], tasks: Sequence[str]) -> Figure:
         "z": [[layer.energy[i] for layer in found] for i in range(len(tasks))],
         "colorscale": "Cividis",
         "hovertemplate": "%{y}, %{x}<br>energy %{z:.3g}<extra></extra>",
-        "colorbar": {"thickness": 10, "outlinewidth": 0},
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "energy"}},
     }
-    return {"data": [heat], "layout": _bar_layout("") | {"showlegend": False}}
+    layout = _bar_layout("") | {"showlegend": False}
+    layout["yaxis"] |= {"autorange": "reversed", "zeroline": False}
+    if len(tasks) <= 24:
+        layout["yaxis"] |= {"dtick": 1, "tickfont": {"size": 9}}
+    return {"data": [heat], "layout": layout}
 
 
 def _bars(x: list[str], y: list[float], paint: str, name: str) -> Trace:
@@ -138,9 +147,9 @@ def _bars(x: list[str], y: list[float], paint: str, name: str) -> Trace:
 
 def _bar_layout(title: str) -> dict[str, Any]:
     return basic_layout(
-        xaxis={"automargin": True, "type": "category", "title": {"text": "layer"}},
+        xaxis={"automargin": True, "type": "category", "title": {"text": "layer", "standoff": 14}},
         yaxis={"title": {"text": title}, "automargin": True, "zeroline": True},
-        legend={"orientation": "h", "y": 1.16, "x": 0},
+        legend=_LEGEND,
         margin={"l": 56, "r": 12, "t": 36, "b": 70},
         showlegend=True,
         bargap=0.35,

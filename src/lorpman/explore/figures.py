@@ -19,6 +19,10 @@ Trace = dict[str, Any]
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 _SYMBOLS_3D = ("circle", "square", "diamond", "cross", "x")
+_GLYPHS = {
+    "circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "triangle-down": "▼",
+    "cross": "✚", "x": "✖", "star": "★",
+}  # fmt: skip
 # From the first task's colour to the second's, through a grey that is neither.
 _BETWEEN = [[0.0, COLOURS[1]], [0.5, "#a59a95"], [1.0, COLOURS[0]]]
 _FAINT = 0.28
@@ -27,6 +31,12 @@ _FAINT = 0.28
 def colour(place: int) -> str:
     """The colour of the run at ``place`` on the command line."""
     return COLOURS[place % len(COLOURS)]
+
+
+def glyph(place: int, tasks: int) -> str:
+    """The sign of that run's points, as a character: colours alone do not tell runs apart."""
+    symbols = _SYMBOLS_3D if tasks == 3 else SYMBOLS
+    return _GLYPHS[symbols[place % len(symbols)]]
 
 
 def front_figure(runs: Sequence[Opened]) -> Figure:
@@ -104,8 +114,16 @@ def _curves(runs: Sequence[Opened]) -> Figure:
     traces = [trace for k, run in enumerate(runs) for trace in _plane(run, k, 0, 1, len(runs) == 1)]
     first = runs[0].front
     layout = basic_layout(
-        xaxis={"title": {"text": axis_title(first, 0)}, "zeroline": False, "automargin": True},
-        yaxis={"title": {"text": axis_title(first, 1)}, "zeroline": False, "automargin": True},
+        xaxis={
+            "title": {"text": axis_title(first, 0), "standoff": 10},
+            "zeroline": False,
+            "automargin": True,
+        },
+        yaxis={
+            "title": {"text": axis_title(first, 1), "standoff": 10},
+            "zeroline": False,
+            "automargin": True,
+        },
     )
     return {"data": traces, "layout": layout}
 
@@ -114,7 +132,8 @@ def _plane(run: Opened, k: int, x: int, y: int, alone: bool, joined: bool = True
     """Tasks ``x`` and ``y`` of a front: non-dominated points bold, the others faint."""
     points, best = run.front.scores.numpy()[:, [x, y]], _best(run.front)
     marker: dict[str, Any] = {"symbol": SYMBOLS[k % len(SYMBOLS)], "color": colour(k)}
-    bold, faint = dict(marker, size=12), dict(marker, size=8, opacity=_FAINT)
+    big = 12 if joined else 9
+    bold, faint = dict(marker, size=big), dict(marker, size=8, opacity=_FAINT)
     if alone and joined:
         # On its own, a front shows by colour which task a point favours, as the slider does.
         weight = run.front.alphas[:, 0].numpy()
@@ -170,7 +189,8 @@ def _surfaces(runs: Sequence[Opened]) -> Figure:
         f"{axis}axis": {"title": {"text": front.tasks[i]}, "nticks": 5}
         for i, axis in enumerate("xyz")
     }
-    camera = {"eye": {"x": 1.3, "y": 1.3, "z": 0.75}}
+    # Far enough for the names of the axes; a little below the middle, where they stand.
+    camera = {"eye": {"x": 1.55, "y": 1.55, "z": 0.85}, "center": {"x": 0, "y": 0, "z": -0.12}}
     scene = {**axes, "camera": camera, "dragmode": "orbit"}
     layout = basic_layout(scene=scene, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return {"data": traces, "layout": layout}
@@ -220,7 +240,8 @@ def projections(runs: Sequence[Opened]) -> Figure:
     """What the surface of three tasks looks like along each axis."""
     front = runs[0].front
     traces: list[Trace] = []
-    layout = basic_layout(grid={"rows": 1, "columns": 3, "pattern": "independent"})
+    side_by_side = {"rows": 1, "columns": 3, "pattern": "independent", "xgap": 0.32, "ygap": 0.4}
+    layout = basic_layout(grid=side_by_side)
     for place, (x, y) in enumerate(((0, 1), (0, 2), (1, 2))):
         tail = "" if place == 0 else str(place + 1)
         for k, run in enumerate(runs):
@@ -229,7 +250,7 @@ def projections(runs: Sequence[Opened]) -> Figure:
                 for trace in _plane(run, k, x, y, len(runs) == 1, joined=False)
             ]
         for letter, task in (("x", x), ("y", y)):
-            axis = {"title": {"text": axis_title(front, task), "font": {"size": 12}}}
+            axis = {"title": {"text": axis_title(front, task), "font": {"size": 12}, "standoff": 8}}
             layout[f"{letter}axis{tail}"] = axis | {"zeroline": False, "automargin": True}
     return {"data": traces, "layout": layout}
 

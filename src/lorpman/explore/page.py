@@ -64,7 +64,7 @@ def _stores(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         for run in runs
     ]
     ends = {"tasks": list(runs[0].front.tasks), "worst": worst, "best": best}
-    names = ("preference", "picked", "asked", "now", "found", "brush", "scheme", "address")
+    names = ("preference", "picked", "asked", "now", "found", "brush", "look", "address")
     return html.Div(
         [
             *(dcc.Store(id=name) for name in names),
@@ -103,7 +103,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         ),
     ]
     hint = {
-        2: "Click a point to move there." + _live_hint(lives),
+        2: "Click a point to move there.",
         3: "Drag to turn, click a point to move there; below, the same along each axis.",
     }.get(
         count,
@@ -115,7 +115,7 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
         "What you can have",
         _legend(runs),
         html.Div(graphs, className="graphs", id="graphs"),
-        html.P(hint, className="hint"),
+        html.P(hint + _live_hint(runs, lives), className="hint"),
         html.Button("Show all lines", id="unbrush", className="small" if count > 3 else "absent"),
         html.P([html.Span("◆ ", className="you"), html.Span(id="where")], className="hint"),
         _points_table(runs),
@@ -124,31 +124,38 @@ def _front_card(runs: Sequence[Opened], lives: dict[str, Live]) -> Any:
     )
 
 
-def _live_hint(lives: dict[str, Live]) -> str:
+def _live_hint(runs: Sequence[Opened], lives: dict[str, Live]) -> str:
     """Why the moving point need not lie on the line through the stored ones."""
     live = next(iter(lives.values()), None)
     if live is None or live.whole:
         return ""
+    dotted = "; dotted, the line it moves on" if _curves(runs, lives) else ""
     return (
         f" Points: scores on all {live.all_samples:,} test samples. The diamond: on the first "
-        f"{live.held_samples:,} of them, so that it can move at once; dotted, the line it moves on."
+        f"{live.held_samples:,} of them, so that it can move at once{dotted}."
     )
 
 
 def _legend(runs: Sequence[Opened]) -> Any:
     """The runs with their colours, to show and hide, and which of them is moved."""
+    volumes = [volume_text(run.front) for run in runs]
     options = [
         {
             "label": html.Span(
                 [
-                    html.Span(className="swatch", style={"background": figures.colour(k)}),
+                    html.Span(
+                        figures.glyph(k, len(run.front.tasks)),
+                        className="swatch",
+                        style={"color": figures.colour(k)},
+                        **extra("aria", hidden="true"),
+                    ),
                     html.Span(run.title),
-                    html.Span(volume_text(run.front), className="volume"),
+                    html.Span(volume, className="volume"),
                 ]
             ),
             "value": run.key,
         }
-        for k, run in enumerate(runs)
+        for k, (run, volume) in enumerate(zip(runs, volumes, strict=True))
     ]
     keys = [run.key for run in runs]
     return html.Div(
@@ -176,7 +183,7 @@ def _legend(runs: Sequence[Opened]) -> Any:
                 className="row" if len(runs) > 1 else "absent",
             ),
             html.P(
-                f"{words.VOLUME} The worst acceptable scores here: "
+                f"{words.volume(volumes)} The worst acceptable scores here: "
                 f"{words.reference(runs[0].front)}.",
                 className="why",
             ),

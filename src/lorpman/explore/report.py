@@ -27,7 +27,7 @@ _SCRIPT = """
     }
   }
   draw();
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  window.lorpmanColours.onChange(draw);
 })();
 """
 
@@ -66,7 +66,8 @@ def report(run: Opened) -> str:
 
 def _panels(run: Opened) -> list[Panel]:
     front = run.front
-    volume = f"{words.FRONT} {volume_text(front).capitalize()}. {words.VOLUME}"
+    volume = volume_text(front)
+    volume = f"{words.FRONT} {volume.capitalize()}. {words.volume([volume])}"
     whole = [Panel("front", "What you can have", volume, figures.front_figure([run]), "tall")]
     if len(front.tasks) == 3:
         along = "The same front along each axis."
@@ -96,9 +97,9 @@ def _card(panel: Panel) -> str:
 def _table_card(run: Opened) -> str:
     front = run.front
     best = non_dominated_mask(front.scores, front.maximise).tolist()
-    head = ["on the front", *(f"weight of {task}" for task in front.tasks), *front.tasks]
+    head = ["on the front", *front.tasks, *(f"weight of {task}" for task in front.tasks)]
     rows = [
-        ["yes" if bold else "", *(f"{w:.3g}" for w in alpha), *(f"{s:.4f}" for s in scores)]
+        ["yes" if bold else "", *(f"{s:.4f}" for s in scores), *(f"{w:.3g}" for w in alpha)]
         for bold, alpha, scores in zip(
             best, front.alphas.tolist(), front.scores.tolist(), strict=True
         )
@@ -129,7 +130,7 @@ def _mapping(described: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _text_card(title: str, why: str, content: str) -> str:
     return (
         f'<section class="card wide"><h2>{title}</h2><p class="why">{html.escape(why)}</p>'
-        f'<div class="scroll">{content}</div></section>'
+        f'<div class="scroll" tabindex="0">{content}</div></section>'
     )
 
 

@@ -33,7 +33,9 @@ _INDEX = """<!DOCTYPE html>
 
 
 class _Quiet(WSGIRequestHandler):
-    """No line per request: a moved slider makes hundreds."""
+    """No line per request: a moved slider makes hundreds. Who sends nothing for long is let go."""
+
+    timeout = 60
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         del code, size

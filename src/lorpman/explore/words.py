@@ -16,6 +16,14 @@ VOLUME = (
 )
 
 
+_ERROR = " It is estimated here; the number after ± says how well (standard error)."
+
+
+def volume(shown: Sequence[str]) -> str:
+    """What a hypervolume is, and, where one is ``shown`` with an error, what that is."""
+    return VOLUME + (_ERROR if any("±" in text for text in shown) else "")
+
+
 def moving(run: Opened) -> str:
     """What can be chosen in a run, and why no more."""
     count = len(run.front)

@@ -12,7 +12,7 @@ All give the same numbers up to rounding:
 The last two have gradients of their own: automatic ones would copy each weight several times.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import torch
 from torch import Tensor
@@ -31,9 +31,13 @@ _ROWS, _BYTES = 128, 2**25
 
 def check_way(way: str) -> Way:
     """``way``, if it is one."""
-    if way not in get_args(Way):
+    if not _is_way(way):
         raise unknown("merge", way, get_args(Way))
-    return way  # type: ignore[return-value]
+    return way
+
+
+def _is_way(way: str) -> TypeGuard[Way]:
+    return way in get_args(Way)
 
 
 def merge(weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor, way: Way = "auto") -> list[Tensor]:

@@ -7,9 +7,11 @@
   const set = (id, props) => window.dash_clientside.set_props(id, props);
   const element = (id) => document.getElementById(id);
   const state = { preference: null, asked: null, answered: 0, serial: 0, started: false, boxes: [] };
-  const { variable, dressed } = window.lorpmanColours;
+  const { variable, dressed, onChange } = window.lorpmanColours;
   const GIVE_UP_MS = 15000;
   const SPINNER_MS = 200;
+  const ADDRESS_MS = 350;
+  const SILENT = "No answer yet. Is lorpman explore still running? The page goes on asking.";
 
   // Preferences.
 
@@ -163,26 +165,50 @@
   // Asking: one question at a time, the newest one; a spinner where the answer takes long.
 
   function ask() {
-    const now = performance.now();
     const waiting = state.asked && state.answered < state.asked.serial;
-    if (waiting && now - state.asked.at < GIVE_UP_MS) return;
+    if (waiting) return;
     state.serial += 1;
-    state.asked = { serial: state.serial, at: now, text: JSON.stringify(state.preference) };
+    state.asked = { serial: state.serial, text: JSON.stringify(state.preference) };
     set("asked", { data: { ...state.preference, serial: state.serial } });
     const serial = state.serial;
     setTimeout(() => {
       if (state.answered < serial) document.body.classList.add("waiting");
     }, SPINNER_MS);
+    setTimeout(() => {
+      if (state.answered >= serial || state.asked.serial !== serial) return;
+      state.silent = true;
+      set("notice", { children: SILENT });
+      state.asked = null;
+      ask();
+    }, GIVE_UP_MS);
+  }
+
+  function heard(now) {
+    state.answered = now.serial;
+    document.body.classList.remove("waiting");
+    if (state.silent) set("notice", { children: "" });
+    state.silent = false;
+  }
+
+  /* The address follows, but not at every step of a drag: browsers limit how often it may change. */
+  function remember(address) {
+    state.address = address;
+    if (state.remembering) return;
+    const since = performance.now() - (state.remembered || -Infinity);
+    state.remembering = setTimeout(() => {
+      [state.remembering, state.remembered] = [null, performance.now()];
+      if (state.address !== window.location.pathname + window.location.search) {
+        window.history.replaceState(null, "", state.address);
+      }
+    }, Math.max(0, ADDRESS_MS - since));
   }
 
   function follow(preference, now, shown, bounds, runs, ends) {
     if (!preference) return [NONE(), NONE(), NONE(), NONE()];
-    state.preference = preference;
-    if (now && now.serial > state.answered) {
-      state.answered = now.serial;
-      document.body.classList.remove("waiting");
-    }
+    [state.preference, state.runs] = [preference, runs];
+    if (now && now.serial > state.answered) heard(now);
     if (!state.asked || state.asked.text !== JSON.stringify(preference)) ask();
+    element("preference-card").setAttribute("aria-busy", state.answered < state.serial);
     const run = runs.find((r) => r.key === preference.run);
     drawTriangle(preference.alpha, run, ends.tasks);
     const query = new URLSearchParams();
@@ -196,9 +222,7 @@
     runs.filter((r) => !(shown || []).includes(r.key)).forEach((r) => query.append("hide", r.key));
     const text = query.toString().replace(/%2C/g, ",").replace(/%3A/g, ":");
     const address = `${window.location.pathname}?${text}`;
-    if (address !== window.location.pathname + window.location.search) {
-      window.history.replaceState(null, "", address);
-    }
+    remember(address);
     const where = now ? `You are here: ${described(now.alpha, ends.tasks)}.` : "";
     return [address, window.location.origin + address, run.moving, where];
   }
@@ -246,13 +270,17 @@
     set("brush", { data: boxes });
   }
 
-  /* Hear of brushes from the plot itself, and only between the user's press and release: a redraw
-     also selects and deselects. */
-  function listen() {
+  /* Hear from the plot itself what Dash does not tell. */
+  function listen(to) {
     const plot = document.querySelector("#front .js-plotly-plot");
-    if (!plot || !plot.on) return void setTimeout(listen, 200);
+    if (!plot || !plot.on) return void setTimeout(listen, 200, to);
     if (state.listening === plot) return undefined;
     state.listening = plot;
+    return to(plot);
+  }
+
+  /* Brushes, and only between the user's press and release: a redraw also selects and deselects. */
+  function brushes(plot) {
     let pressed = null;
     plot.addEventListener("mousedown", (event) => {
       pressed = { more: event.shiftKey };
@@ -265,7 +293,21 @@
       brush(pressed.more ? state.boxes.concat(box) : [box]);
       pressed = null;
     });
-    return undefined;
+  }
+
+  /* Clicks on a surface. Plotly reports one only if it draws while the button is down, and misses
+     short ones; so a click counts wherever the pointer has found a point. */
+  function clicks(plot) {
+    let found = null;
+    let from = [0, 0];
+    plot.on("plotly_hover", (event) => { found = event.points[0].customdata; });
+    plot.on("plotly_unhover", () => { found = null; });
+    plot.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; }, true);
+    plot.addEventListener("click", (event) => {
+      const turned = Math.hypot(event.clientX - from[0], event.clientY - from[1]) > 4;
+      const run = Array.isArray(found) && state.runs.find((r) => r.key === found[0]);
+      if (run && !turned) pick(rounded(run.alphas[found[1]]), run.key);
+    }, true);
   }
 
   function marker(size) {
@@ -276,7 +318,8 @@
   }
 
   function here(now, ends, axes) {
-    const base = { hoverinfo: "skip", mode: "markers", name: "you", meta: { here: true } };
+    const meta = { here: { run: now.run, alpha: now.alpha } };
+    const base = { hoverinfo: "skip", mode: "markers", name: "you", meta };
     if (now.scores.length === 2) {
       return [{ ...base, type: "scatter", x: [now.scores[0]], y: [now.scores[1]], marker: marker(20) }];
     }
@@ -301,10 +344,22 @@
     }];
   }
 
-  function draw(drawn, flat, now, shown, curves, boxes, scheme, ends) {
+  /* Axes that stand still while the point moves between the others: plotly's own make room for
+     its size, wherever it is. */
+  function still({ xaxis, yaxis }, data) {
+    const range = (key) => {
+      const values = data.flatMap((trace) => trace[key]);
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      const room = 0.07 * (high - low) || 0.05 * Math.abs(high) || 1;
+      return { range: [low - room, high + room] };
+    };
+    return { xaxis: { ...xaxis, ...range("x") }, yaxis: { ...yaxis, ...range("y") } };
+  }
+
+  function draw(drawn, flat, now, shown, curves, boxes, look, ends) {
     const seen = (trace) => !shown || shown.includes(trace.meta.run);
     const many = ends.tasks.length > 3;
-    if (many) listen();
+    if (ends.tasks.length >= 3) listen(many ? brushes : clicks);
     const build = (figure, axes) => {
       if (!figure) return { data: [], layout: {} };
       let data = figure.data.filter(seen);
@@ -312,12 +367,13 @@
       if (!axes) data = (curves || []).filter(seen).concat(data);
       if (now) data = data.concat(here(now, ends, axes));
       const selections = (boxes || []).map((box) => ({ type: "rect", ...box }));
-      return dressed({ data, layout: many ? { ...figure.layout, selections } : figure.layout });
+      const more = many ? { selections } : ends.tasks.length === 2 ? still(figure.layout, data) : {};
+      return dressed({ data, layout: { ...figure.layout, ...more } });
     };
     return [build(drawn, false), build(flat, true)];
   }
 
-  function dress(scheme, figures) {
+  function dress(look, figures) {
     return figures.map(dressed);
   }
 
@@ -347,8 +403,8 @@
     return node;
   }
 
-  function pick(alpha) {
-    set("picked", { data: { run: state.preference.run, alpha, at: performance.now() } });
+  function pick(alpha, run = state.preference.run) {
+    set("picked", { data: { run, alpha, at: performance.now() } });
   }
 
   function buildTriangle(box, run, tasks) {
@@ -449,15 +505,10 @@
     else if (button.dataset.copy) copy(button);
     else if (button.id === "unbrush") brush([]);
     else if (button.id === "even" && state.preference) pick(even(state.preference.alpha.length));
-    else if (button.dataset.place) {
-      const alpha = JSON.parse(button.dataset.alpha);
-      set("picked", { data: { run: button.dataset.run, alpha, at: performance.now() } });
-    }
+    else if (button.dataset.place) pick(JSON.parse(button.dataset.alpha), button.dataset.run);
   });
 
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => {
-    set("scheme", { data: event.matches ? "dark" : "light" });
-  });
+  onChange(() => set("look", { data: performance.now() }));
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     lorpman: { prefer, follow, draw, dress },

@@ -1,0 +1,58 @@
+"""An exponential mean of all weights, beside those that are trained."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class Averaging:
+    """Follows a model's weights step by step; the mean is what is shown, saved and kept.
+
+    ``mean <- decay mean + (1 - decay) weights`` after every step, with less decay in the first
+    steps, where the mean would still remember the start. Running statistics are averaged too.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.model, self.decay = model, decay
+        self.steps = 0
+        self.means = self._copies()
+
+    @torch.no_grad()
+    def follow(self) -> None:
+        """Take one step's weights into the mean."""
+        self.steps += 1
+        now, weight = self._floats(), 1 - min(self.decay, self.steps / (self.steps + 9))
+        torch._foreach_lerp_(list(self.means.values()), list(now.values()), weight)
+
+    def forget_other_sizes(self) -> None:
+        """Start anew for weights that have another size now."""
+        for name, value in self._floats().items():
+            if self.means[name].shape != value.shape:
+                self.means[name] = value.clone()
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """The model has the mean as its weights inside this context."""
+        trained = self._copies()
+        self.settle()
+        try:
+            yield
+        finally:
+            self._put(trained)
+
+    def settle(self) -> None:
+        """Give the model the mean for good."""
+        self._put(self.means)
+
+    def _floats(self) -> dict[str, Tensor]:
+        return {k: v for k, v in self.model.state_dict().items() if v.is_floating_point()}
+
+    def _copies(self) -> dict[str, Tensor]:
+        return {name: value.clone() for name, value in self._floats().items()}
+
+    @torch.no_grad()
+    def _put(self, values: dict[str, Tensor]) -> None:
+        for name, value in self._floats().items():
+            value.copy_(values[name])
