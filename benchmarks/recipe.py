@@ -5,7 +5,8 @@
 starts from each method's preset and tries five changes, one after the other, with one seed: three
 times the learning rate with cosine decay, six times, more preferences per step, preferences spread
 over the simplex, and one change of the method's own. What raises the validation hypervolume stays.
-Writes a table as Markdown and JSON. Runs that are already there are not trained again.
+Writes a table as Markdown and JSON. Runs that are already there are not trained again; with
+``--no-training`` a method's search ends at the first one that is not.
 """
 
 import argparse
@@ -50,13 +51,18 @@ def validation_hypervolume(spec: Spec, runs: Path) -> float | None:
         return None
 
 
-def search(problem: str, method: str, seed: int, runs: Path) -> list[dict[str, Any]]:
+def search(
+    problem: str, method: str, seed: int, runs: Path, training: bool
+) -> list[dict[str, Any]]:
     """One row per trial: what was changed, its validation hypervolume, and whether it stays."""
     kept: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
     best = float("-inf")
     for change in steps(Spec.make(problem, method, seed, {})):
-        volume = validation_hypervolume(Spec.make(problem, method, seed, {**kept, **change}), runs)
+        spec = Spec.make(problem, method, seed, {**kept, **change})
+        if not training and epochs_done(run_directory(runs, spec)) < spec.training.epochs:
+            break
+        volume = validation_hypervolume(spec, runs)
         stays = volume is not None and volume > best
         if stays:
             kept, best = {**kept, **change}, volume
@@ -82,16 +88,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/recipe"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-training", action="store_true")
     options = parser.parse_args()
 
     rows = [
         row
         for method in options.methods.split(",")
-        for row in search(options.problem, method, options.seed, options.runs)
+        for row in search(
+            options.problem, method, options.seed, options.runs, not options.no_training
+        )
     ]
     head = (
-        f"Validation hypervolume on {options.problem}, seed {options.seed}: the same number of "
-        f"trials for every method, each change on top of those that stay. Made by "
+        f"Validation hypervolume on {options.problem}, seed {options.seed}: the same changes for "
+        f"every method, each on top of those that stay. Made by "
         f"`python benchmarks/recipe.py {options.problem} --methods {options.methods} "
         f"--out {options.out}`."
     )
