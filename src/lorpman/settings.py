@@ -1,6 +1,7 @@
 """Typed settings: what a run can be told, with the paper's names. Unknown keys fail."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
@@ -9,10 +10,13 @@ import torch
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
 from lorpman.training import MakeOptimizer, MakeScheduler
+
+
+_WARMUP_RATE = 0.2
 
 
 class Group(BaseModel):
@@ -43,6 +47,8 @@ class Training(Group):
     momentum: float = Field(0.0, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
     scheduler: Literal["constant", "cosine", "step"] = "constant"
+    warmup_epochs: int = Field(0, ge=0)
+    """How many epochs begin with a fifth of the rate, before the schedule starts."""
     step_epochs: tuple[int, ...] = ()
     step_factor: float = Field(0.5, gt=0)
     window: int = Field(4, ge=1)
@@ -76,15 +82,27 @@ class Training(Group):
         )
 
     def make_scheduler(self) -> MakeScheduler | None:
-        if self.scheduler == "constant":
+        if self.scheduler == "constant" and not self.warmup_epochs:
             return None
 
         def make(optimizer: Optimizer) -> LRScheduler:
+            if self.warmup_epochs:
+                return LambdaLR(optimizer, self._factor)
             if self.scheduler == "cosine":
                 return CosineAnnealingLR(optimizer, self.epochs)
             return MultiStepLR(optimizer, list(self.step_epochs), self.step_factor)
 
         return make
+
+    def _factor(self, epoch: int) -> float:
+        """The part of the rate that an epoch has, where there is a warm-up."""
+        if epoch < self.warmup_epochs:
+            return _WARMUP_RATE
+        done, length = epoch - self.warmup_epochs, self.epochs - self.warmup_epochs
+        if self.scheduler == "cosine":
+            return (1 + math.cos(math.pi * done / length)) / 2
+        steps = sum(epoch >= step for step in self.step_epochs)
+        return self.step_factor**steps if self.scheduler == "step" else 1.0
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

@@ -118,3 +118,24 @@ def test_presets_are_the_papers(
 def test_a_number_is_a_finite_number(key, value, message):
     with pytest.raises(UsageError, match=f"setting {key}: .*{message}"):
         Spec.make("toy", "lorpman", 0, {key: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [
+        ({"scheduler": "cosine", "warmup_epochs": 1}, [0.2, 1, 0.75, 0.25]),
+        ({"scheduler": "constant", "warmup_epochs": 2}, [0.2, 0.2, 1, 1]),
+        ({"scheduler": "step", "step_epochs": [2, 3], "warmup_epochs": 1}, [0.2, 1, 0.5, 0.25]),
+        ({"scheduler": "step", "step_epochs": [2, 3]}, [1, 1, 0.5, 0.25]),
+    ],
+)
+def test_the_rate_of_every_epoch(settings, rates):
+    training = Training(epochs=4, optimizer="sgd", learning_rate=1.0, **settings)
+    optimizer = training.make_optimizer()([torch.nn.Parameter(torch.zeros(1))])
+    scheduler = training.make_scheduler()(optimizer)
+    found = []
+    for _ in rates:
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    assert found == pytest.approx(rates)
