@@ -15,7 +15,6 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, M
 from lorpman.errors import UsageError, unknown
 from lorpman.training import MakeOptimizer, MakeScheduler
 
-
 _WARMUP_RATE = 0.2
 
 
