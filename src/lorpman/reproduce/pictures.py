@@ -1,0 +1,190 @@
+"""The pictures of reproductions, in the layout of the paper's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lorpman.front import Front
+from lorpman.hypervolume import non_dominated_mask
+from lorpman.plot import COLOURS, MARKERS, axis_label, plot_fronts, save_figure
+from lorpman.plot_similarity import plot_similarity
+from lorpman.reproduce.printing import spread
+from lorpman.reproduce.reproduction import Found, Reported, Row
+
+
+def _title(found: Found) -> str:
+    """What is shown, at which scale; noise must never pass for data."""
+    data = "GENERATED DATA, no quality claim" if found.generated else f"{found.scale} scale"
+    return f"{found.plan.problem}, {data}"
+
+
+def draw_toy(found: Found, path: Path) -> None:
+    """Trajectories in objective and in parameter space."""
+    evidence = found.made[0].evidence[0]
+    draw = evidence.spec.problem.figure
+    assert draw is not None
+    draw(evidence.notes, evidence.front, path)
+
+
+def draw_similarity(found: Found, path: Path) -> None:
+    """Similarity of PaMaL's members by layer and epoch."""
+    plot_similarity([evidence.run for evidence in found.made[0].evidence], path)
+
+
+def draw_fronts(found: Found, path: Path) -> None:
+    """Two tasks: every seed, the front itself bold. More: the seed in the middle of each method."""
+    fronts = {row.line.label: [e.front for e in row.evidence] for row in found.made}
+    if len(next(iter(fronts.values()))[0].tasks) == 2:
+        _draw_planes(found, path)
+        return
+    plot_fronts([_middle(label, some) for label, some in fronts.items()], path, _title(found))
+
+
+def _middle(label: str, fronts: Sequence[Front]) -> Front:
+    ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
+    return replace(ranked[(len(ranked) - 1) // 2], label=label)
+
+
+def _draw_planes(found: Found, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5.4), layout="constrained")
+    axes = figure.subplots()
+    for k, row in enumerate(found.made):
+        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+        joined = row.evidence[0].spec.method.kind == "continuous"
+        for seed, evidence in enumerate(row.evidence):
+            label = row.line.label if seed == 0 else None
+            _draw_seed(axes, evidence.front, look, joined, label)
+    first = found.made[0].evidence[0].front
+    axes.set(xlabel=axis_label(first, 0), ylabel=axis_label(first, 1))
+    seeds = len(found.seeds)
+    axes.set_title(f"{_title(found)}, {seeds} seed{'s' * (seeds > 1)}", fontsize=11)
+    axes.legend(frameon=False, fontsize=9)
+    _tidy(axes)
+    save_figure(figure, path)
+
+
+def _draw_seed(
+    axes: Any, front: Front, look: dict[str, Any], joined: bool, label: str | None
+) -> None:
+    """One front: what nothing beats bold, the rest faint."""
+    points = front.scores.numpy()
+    best = non_dominated_mask(front.scores, front.maximise).numpy()
+    if joined:
+        line = points[best][np.argsort(points[best][:, 0])]
+        axes.plot(*line.T, color=look["color"], lw=1.0, alpha=0.7, zorder=1)
+    axes.scatter(*points[~best].T, s=14, alpha=0.25, lw=0, **look)
+    axes.scatter(*points[best].T, s=28, lw=0, label=label, zorder=3, **look)
+
+
+def _tidy(axes: Any) -> None:
+    axes.grid(color="0.92", lw=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_losses(found: Found, path: Path) -> None:
+    """Training loss, a mean over tasks, by epoch."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.8, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for k, row in enumerate(found.made):
+        mean = np.mean([one.losses for one in row.evidence], axis=0)
+        look: dict[str, Any] = {
+            "color": COLOURS[k % len(COLOURS)],
+            "marker": MARKERS[k % len(MARKERS)],
+        }
+        axes.plot(range(1, len(mean) + 1), mean, ms=4, lw=1.4, label=row.line.label, **look)
+    axes.set(xlabel="epoch", ylabel="training loss, mean over tasks")
+    axes.set_title(_title(found), fontsize=11)
+    axes.legend(frameon=False, fontsize=9)
+    _tidy(axes)
+    save_figure(figure, path)
+
+
+# Tables as pictures: ours and the paper's, on one axis only where that is fair.
+
+
+def draw_table(found: Found, path: Path) -> None:
+    """Every line's number, one upright axis of lines for each column."""
+    from matplotlib.figure import Figure
+
+    columns = found.reproduction.columns
+    sides = 1 if found.comparable else 2
+    height = 1.4 + 0.34 * len(found.rows)
+    figure = Figure(figsize=(3.4 * max(2, sides * len(columns)), height), layout="constrained")
+    grid = figure.subplots(1, sides * len(columns), sharey=True, squeeze=False)[0]
+    for place, column in enumerate(columns):
+        ours, paper = grid[sides * place], grid[sides * place + sides - 1]
+        for y, row in enumerate(found.rows):
+            _dot(ours, y, spread(row.values.get(column.key, ())), "#0072B2", "o", "ours")
+            _dot(paper, y, row.reported.get(column.key), "#D55E00", "D", "paper")
+        ours.set_xlabel(column.title if sides == 1 else f"{column.title}, ours")
+        if sides == 2:
+            paper.set_xlabel(f"{column.title}, paper")
+    _label_lines(grid[0], found.rows)
+    for axes in grid:
+        _tidy(axes)
+        axes.margins(x=0.12)
+        axes.locator_params(axis="x", nbins=4)
+    if sides == 1:
+        handles, labels = grid[0].get_legend_handles_labels()
+        unique = dict(zip(labels, handles, strict=True))
+        figure.legend(unique.values(), unique, loc="outside lower center", ncols=2, frameon=False)
+    figure.suptitle(_title(found), fontsize=11)
+    save_figure(figure, path)
+
+
+def _dot(axes: Any, y: int, number: Reported | None, colour: str, marker: str, label: str) -> None:
+    if number is not None:
+        # Slightly apart, so that equal numbers do not hide one another.
+        shift = 0.12 if label == "paper" else -0.12
+        look = {"color": colour, "fmt": marker, "ms": 6, "capsize": 3, "label": label}
+        axes.errorbar(number.mean, y + shift, xerr=number.deviation, **look)
+
+
+def _label_lines(axes: Any, rows: Sequence[Row]) -> None:
+    axes.set_yticks(range(len(rows)), [row.line.label for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+
+
+def draw_sweep(found: Found, path: Path) -> None:
+    """An ablation: one panel for each column, ours and the paper's apart."""
+    from matplotlib.figure import Figure
+
+    columns = found.reproduction.columns
+    figure = Figure(figsize=(9.0, 3.6 * len(columns)), layout="constrained")
+    grid = figure.subplots(len(columns), 2, squeeze=False)
+    sides = ("ours", found.plan.problem, "#0072B2"), ("paper", "utkface", "#D55E00")
+    for axes_pair, column in zip(grid, columns, strict=True):
+        for axes, (side, problem, colour) in zip(axes_pair, sides, strict=True):
+            numbers = {
+                row.line.label: number
+                for row in found.rows
+                if (
+                    number := spread(row.values.get(column.key, ()))
+                    if side == "ours"
+                    else row.reported.get(column.key)
+                )
+            }
+            _sweep(axes, numbers, colour)
+            axes.set_title(f"{side} ({problem})", fontsize=10)
+            axes.set_ylabel(column.title)
+    figure.suptitle(f"{found.reproduction.what.removeprefix('Table: ')}", fontsize=11)
+    save_figure(figure, path)
+
+
+def _sweep(axes: Any, numbers: dict[str, Reported], colour: str) -> None:
+    means = [number.mean for number in numbers.values()]
+    spreads = [number.deviation or 0.0 for number in numbers.values()]
+    axes.errorbar(range(len(means)), means, yerr=spreads, color=colour, marker="o", capsize=3)
+    names = [label.replace(" orthogonal regularisation", "") for label in numbers]
+    short = [name.removeprefix("frozen after ").removesuffix(" of the epochs") for name in names]
+    axes.set_xticks(range(len(means)), short, fontsize=9)
+    axes.margins(x=0.1, y=0.2)
+    _tidy(axes)
