@@ -4,11 +4,11 @@ from pathlib import Path
 
 from lorpman.data.sources import SOURCES
 from lorpman.errors import UsageError
-from lorpman.reproduce.measures import remembered
-from lorpman.reproduce.reproduction import Evidence, Plan, Reproduction
+from lorpman.reproduce.reproduction import Plan, Reproduction
 
 GENERATED = "GENERATED"
 """A file of this name in a dataset's folder says that its files are noise."""
+_ON_NOISE = "-generated"
 
 
 def folder_of(problem: str, root: Path) -> Path | None:
@@ -37,12 +37,18 @@ def check_data(problem: str, root: Path) -> None:
         )
 
 
-def is_generated(evidence: Evidence) -> bool:
-    """Whether a run was trained on generated files."""
-    problem = evidence.spec.problem.name
-    return remembered(
-        evidence, "generated", lambda: data_state(problem, evidence.root) == "generated files"
-    )
+def runs_folder(runs: Path, problem: str, root: Path) -> Path:
+    """Where a problem's runs are. Those on generated files have a folder of their own, so that
+    they are never found in place of real ones."""
+    plain, noise = runs / problem, runs / f"{problem}{_ON_NOISE}"
+    state = data_state(problem, root)
+    only_noise = state == "missing" and noise.is_dir() and not plain.is_dir()
+    return noise if state == "generated files" or only_noise else plain
+
+
+def is_generated(folder: Path) -> bool:
+    """Whether a folder holds runs on generated files."""
+    return folder.name.endswith(_ON_NOISE)
 
 
 def describe(reproduction: Reproduction, root: Path) -> str:
@@ -62,7 +68,7 @@ def _cost(reproduction: Reproduction, plan: Plan) -> str:
     if plan.minutes is None:
         time = "hours, on a GPU if networks are large (not measured)"
     else:
-        time = f"at most {plan.minutes:.0f} min on 2 cores"
+        time = f"about {plan.minutes:.0f} min"
     if plan.gibibytes is not None:
         return f"{runs}; {time}; {plan.gibibytes:.1f} GiB"
     # Weights, gradients and Adam's two moments, of the largest line.

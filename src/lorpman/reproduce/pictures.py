@@ -21,6 +21,13 @@ def _title(found: Found) -> str:
     return f"{found.plan.problem}, {data}"
 
 
+def _look(found: Found, row: Row) -> dict[str, Any]:
+    """Colour and marker of a line: the first ones for LORPMAN, wherever it stands."""
+    lines = sorted(found.reproduction.lines, key=lambda line: line.method != "lorpman")
+    k = lines.index(row.line)
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+
+
 def draw_toy(found: Found, path: Path) -> None:
     """Trajectories in objective and in parameter space."""
     evidence = found.made[0].evidence[0]
@@ -49,23 +56,43 @@ def _middle(label: str, fronts: Sequence[Front]) -> Front:
 
 
 def _draw_planes(found: Found, path: Path) -> None:
+    """All points at the left; at the right the corner where most of the best are."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 5.4), layout="constrained")
-    axes = figure.subplots()
-    for k, row in enumerate(found.made):
-        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+    figure = Figure(figsize=(11.0, 5.2), layout="constrained")
+    whole, near = figure.subplots(1, 2)
+    for row in found.made:
+        look = _look(found, row)
         joined = row.evidence[0].spec.method.kind == "continuous"
-        for seed, evidence in enumerate(row.evidence):
-            label = row.line.label if seed == 0 else None
-            _draw_seed(axes, evidence.front, look, joined, label)
-    first = found.made[0].evidence[0].front
-    axes.set(xlabel=axis_label(first, 0), ylabel=axis_label(first, 1))
+        for axes in (whole, near):
+            for place, one in enumerate(row.evidence):
+                label = row.line.label if place == 0 else None
+                _draw_seed(axes, one.front, look, joined, label)
+    fronts = [one.front for row in found.made for one in row.evidence]
+    _zoom(near, fronts)
+    for axes in (whole, near):
+        axes.set(xlabel=axis_label(fronts[0], 0), ylabel=axis_label(fronts[0], 1))
+        _tidy(axes)
     seeds = len(found.seeds)
-    axes.set_title(f"{_title(found)}, {seeds} seed{'s' * (seeds > 1)}", fontsize=11)
-    axes.legend(frameon=False, fontsize=9)
-    _tidy(axes)
+    whole.set_title(f"{_title(found)}, {seeds} seed{'s' * (seeds > 1)}", fontsize=11)
+    near.set_title("the best corner", fontsize=11)
+    handles, labels = whole.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     save_figure(figure, path)
+
+
+def _zoom(axes: Any, fronts: Sequence[Front]) -> None:
+    """Limit both axes to the better three quarters of what nothing beats in its own front."""
+    points = np.concatenate([front.non_dominated().scores.numpy() for front in fronts])
+    limits = []
+    for values, up in zip(points.T, fronts[0].maximise, strict=True):
+        best, middle = (
+            (values.max() if up else values.min()),
+            np.quantile(values, 0.25 if up else 0.75),
+        )
+        room = 0.25 * (best - middle) or 1e-3
+        limits.append(sorted((middle - room, best + room)))
+    axes.set(xlim=limits[0], ylim=limits[1])
 
 
 def _draw_seed(
@@ -93,7 +120,7 @@ def draw_losses(found: Found, path: Path) -> None:
 
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
     axes = figure.subplots()
-    for k, row in enumerate(found.made):
+    for row in found.made:
         mean = np.mean([one.losses for one in row.evidence], axis=0)
         look: dict[str, Any] = {
             "color": COLOURS[k % len(COLOURS)],

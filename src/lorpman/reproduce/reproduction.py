@@ -49,7 +49,7 @@ class Plan:
     reduction: str = ""
     """What is less than the paper's protocol, beyond the preset; empty if nothing is."""
     minutes: float | None = None
-    """On 2 cores, rounded up; None where it was never measured."""
+    """Of one thread, rounded up; None where it was never measured."""
     gibibytes: float | None = None
     """The peak memory of one run, rounded up."""
 
@@ -154,7 +154,7 @@ class Found:
         """Whether the numbers may stand on one axis with the paper's."""
         same = self.plan.problem == self.reproduction.paper.problem
         reduced = self.scale == "laptop" and get_problem(self.plan.problem).preset().laptop
-        return same and not reduced and not self.generated
+        return same and not (reduced or self.generated or self.data_note)
 
     @property
     def made(self) -> list[Row]:

@@ -9,7 +9,7 @@ from lorpman.errors import UsageError
 from lorpman.files import write_bytes, write_json
 from lorpman.notes import read_notes
 from lorpman.reproduce.measures import data_note
-from lorpman.reproduce.needs import check_data, is_generated
+from lorpman.reproduce.needs import check_data, is_generated, runs_folder
 from lorpman.reproduce.reproduction import Evidence, Found, Line, Needed, Reproduction, Row
 from lorpman.reproduce.table import as_json, as_markdown
 from lorpman.runs import Scale, Spec, epochs_done, read_spec
@@ -28,7 +28,7 @@ def reproduce(
     isolate: bool = True,
     tell: Tell | None = None,
 ) -> Found:
-    """Train what ``runs/PROBLEM`` lacks, and measure every run.
+    """Train what the problem's folder in ``runs`` lacks, and measure every run.
 
     Runs are found by their settings, whatever made them, so tables share them; one that was
     interrupted goes on. Without ``training``, what is missing is said to be missing.
@@ -36,7 +36,7 @@ def reproduce(
     plan = reproduction.plan(scale)
     chosen = tuple(plan.seeds if seeds is None else seeds)
     needed = reproduction.needed(scale, chosen)
-    folder = runs / plan.problem
+    folder = runs_folder(runs, plan.problem, root)
     there = {one: run for one in needed if (run := _find(folder, one.spec)) is not None}
     failures: dict[str, str] = {}
     if training and len(there) < len(needed):
@@ -56,7 +56,7 @@ def reproduce(
         seeds=chosen,
         rows=tuple(_row(reproduction, line, scale, evidence) for line in reproduction.lines),
         data_note=data_note(evidence[0]),
-        generated=is_generated(evidence[0]),
+        generated=is_generated(folder),
         failures=failures,
     )
 
