@@ -122,10 +122,7 @@ def draw_losses(found: Found, path: Path) -> None:
     axes = figure.subplots()
     for row in found.made:
         mean = np.mean([one.losses for one in row.evidence], axis=0)
-        look: dict[str, Any] = {
-            "color": COLOURS[k % len(COLOURS)],
-            "marker": MARKERS[k % len(MARKERS)],
-        }
+        look = _look(found, row)
         axes.plot(range(1, len(mean) + 1), mean, ms=4, lw=1.4, label=row.line.label, **look)
     axes.set(xlabel="epoch", ylabel="training loss, mean over tasks")
     axes.set_title(_title(found), fontsize=11)
