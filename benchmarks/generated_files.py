@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from small_files import write_celeba, write_cityscapes, write_utkface
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
-    "utkface": lambda root: write_utkface(root, 400),
-    "celeba": lambda root: write_celeba(root, (200, 50, 50)),
+    "utkface": lambda root: write_utkface(root, 200),
+    "celeba": lambda root: write_celeba(root, (96, 24, 24)),
     # 475 scenes are for validation, as in the protocol.
-    "cityscapes": lambda root: write_cityscapes(root, 515, 40, 32, 64),
+    "cityscapes": lambda root: write_cityscapes(root, 499, 16, 32, 64),
 }
 
 

@@ -43,16 +43,17 @@ def draw_similarity(found: Found, path: Path) -> None:
 
 def draw_fronts(found: Found, path: Path) -> None:
     """Two tasks: every seed, the front itself bold. More: the seed in the middle of each method."""
-    fronts = {row.line.label: [e.front for e in row.evidence] for row in found.made}
-    if len(next(iter(fronts.values()))[0].tasks) == 2:
+    if len(found.made[0].evidence[0].front.tasks) == 2:
         _draw_planes(found, path)
         return
-    plot_fronts([_middle(label, some) for label, some in fronts.items()], path, _title(found))
+    rows = sorted(found.made, key=lambda row: row.line.method != "lorpman")
+    plot_fronts([_middle(row) for row in rows], path, _title(found))
 
 
-def _middle(label: str, fronts: Sequence[Front]) -> Front:
-    ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
-    return replace(ranked[(len(ranked) - 1) // 2], label=label)
+def _middle(row: Row) -> Front:
+    """The front of the middle seed stands for the line: all would hide one another."""
+    fronts = sorted((one.front for one in row.evidence), key=lambda f: float(f.hypervolume()))
+    return replace(fronts[(len(fronts) - 1) // 2], label=row.line.label)
 
 
 def _draw_planes(found: Found, path: Path) -> None:

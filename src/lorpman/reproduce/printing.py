@@ -54,7 +54,8 @@ def _both(number: Reported, form: str, form_of_deviation: str | None = None) -> 
 def millions(count: float) -> str:
     """The paper's count of parameters.
 
-    >>> millions(0.046e6), millions(296.5e6)
-    ('0.046M', '296.5M')
+    >>> millions(0.046e6), millions(15e6)
+    ('0.046M', '15.0M')
     """
-    return f"{count / 1e6:.6g}M"
+    text = f"{count / 1e6:.6g}"
+    return f"{text}M" if "." in text else f"{text}.0M"

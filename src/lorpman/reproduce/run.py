@@ -1,12 +1,13 @@
 """Make a table or figure: train the runs that are missing, measure all of them, write."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from lorpman.compare import attempt, shared_front
 from lorpman.errors import UsageError
-from lorpman.files import write_bytes, write_json
+from lorpman.files import write_bytes
 from lorpman.notes import read_notes
 from lorpman.reproduce.measures import data_note
 from lorpman.reproduce.needs import check_data, is_generated, runs_folder
@@ -69,7 +70,8 @@ def write(found: Found, out: Path) -> list[Path]:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
     paths = [out / f"{found.reproduction.name}.{suffix}" for suffix in ("md", "json", "png")]
     write_bytes(paths[0], as_markdown(found).encode())
-    write_json(paths[1], as_json(found))
+    # On one line: indented, every score of every front would have a line of its own.
+    write_bytes(paths[1], (json.dumps(as_json(found)) + "\n").encode())
     found.reproduction.draw(found, paths[2])
     return paths
 
