@@ -40,10 +40,10 @@ def page() -> str:
         "Every table and figure of the paper, made again by `lorpman reproduce NAME`. This page is "
         "written by `make results` from the folder `results`; edit that, not this.",
         "",
-        "`lorpman reproduce --list` says what each needs and whether it is here. `--scale paper` is "
-        "the full protocol, `--scale laptop` (the default) a reduction that the caption states and "
-        "that ends within an hour on 2 cores. Runs are looked for in the folder `--runs`, by their "
-        "settings, and trained or continued where they are missing, so tables share them; "
+        "`lorpman reproduce --list` says what each needs and whether it is here. `--scale paper` "
+        "is the full protocol, `--scale laptop` (the default) a reduction that the caption states "
+        "and that ends within an hour on 2 cores. Runs are looked for in the folder `--runs`, by "
+        "their settings, and trained or continued where they are missing, so tables share them; "
         '`--no-training` makes do with what is there. Columns headed "paper" are the paper\'s.',
         "",
         "| name | status | scale | seeds |",

@@ -62,7 +62,7 @@ def test_lorpman_reaches_the_published_hypervolume_on_multimnist():
 
 
 # Decimals with three digits or more, and counts in thousands: what a result looks like.
-NUMBER = re.compile(r"(?<![\w.,])(?:\d+\.\d{3,}(?:e-?\d+)?|\d{1,3}(?:,\d{3})+)(?![\w,]|\.\d)")
+NUMBER = re.compile(r"(?<![\w.,])(?:\d+\.\d{3,}(?:e-?\d+)?|\d{1,3}(?:,\d{3})+)(?!\w|[.,]\d)")
 
 
 def test_every_number_in_the_readme_is_a_result():

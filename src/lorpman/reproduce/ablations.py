@@ -2,7 +2,7 @@
 
 from lorpman.reproduce.reproduction import Line, Reported
 
-SMALL = "another problem (multidigits, a small network) and three seeds instead of six"
+SMALL = "on multidigits, a small problem, instead of UTKFace"
 
 
 def _line(

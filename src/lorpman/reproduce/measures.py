@@ -42,7 +42,7 @@ def data_note(evidence: Evidence) -> str:
 
 
 def _hypervolume(evidence: Evidence) -> float:
-    return float(evidence.front.hypervolume())
+    return evidence.volume[0]
 
 
 def _final_loss(evidence: Evidence) -> float:

@@ -52,8 +52,8 @@ def draw_fronts(found: Found, path: Path) -> None:
 
 def _middle(row: Row) -> Front:
     """The front of the middle seed stands for the line: all would hide one another."""
-    fronts = sorted((one.front for one in row.evidence), key=lambda f: float(f.hypervolume()))
-    return replace(fronts[(len(fronts) - 1) // 2], label=row.line.label)
+    ranked = sorted(row.evidence, key=lambda one: one.volume)
+    return replace(ranked[(len(ranked) - 1) // 2].front, label=row.line.label)
 
 
 def _draw_planes(found: Found, path: Path) -> None:
@@ -200,7 +200,8 @@ def draw_sweep(found: Found, path: Path) -> None:
             _sweep(axes, numbers, colour)
             axes.set_title(f"{side} ({problem})", fontsize=10)
             axes.set_ylabel(column.title)
-    figure.suptitle(f"{found.reproduction.what.removeprefix('Table: ')}", fontsize=11)
+    what = found.reproduction.what.removeprefix("Table: ").removesuffix(", on UTKFace")
+    figure.suptitle(what, fontsize=11)
     save_figure(figure, path)
 
 

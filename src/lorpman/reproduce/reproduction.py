@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lorpman.files import read_json
 from lorpman.front import Front
 from lorpman.notes import read_notes
 from lorpman.problems import get_problem
@@ -95,6 +96,12 @@ class Evidence:
         tables = [note["losses"].values() for note in self.notes if "losses" in note]
         return [sum(table) / len(table) for table in tables]
 
+    @cached_property
+    def volume(self) -> tuple[float, float]:
+        """The hypervolume and its standard error, as stored: sampling takes seconds."""
+        stored = read_json(self.run / "front.json", "front")["hypervolume"]
+        return stored["value"], stored["stderr"]
+
     @property
     def seconds(self) -> float:
         return float(sum(note.get("seconds", 0.0) for note in self.notes))
@@ -144,7 +151,9 @@ class Found:
     def reduction(self) -> str:
         """All that is less than the paper's protocol; empty if nothing is."""
         preset = get_problem(self.plan.problem).preset()
-        parts = [self.plan.reduction]
+        asked, here = len(self.reproduction.paper.seeds), len(self.seeds)
+        fewer = f"{here} seed{'s' * (here > 1)} instead of {asked}" if here < asked else ""
+        parts = [self.plan.reduction, fewer]
         if self.scale == "laptop" and preset.laptop is not None:
             parts.append(preset.laptop.stated)
         return "; ".join(part for part in parts if part)

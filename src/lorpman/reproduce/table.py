@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from lorpman.files import read_json
+from lorpman.reproduce.measures import HYPERVOLUME
 from lorpman.reproduce.printing import measured, millions, printed, spread
 from lorpman.reproduce.reproduction import Evidence, Found, Row
 from lorpman.settings import format_assignments
@@ -73,8 +74,8 @@ def _caption(found: Found) -> str:
         parts.append(f"The paper's numbers are for its full protocol on {problem}: not comparable.")
     if found.data_note:
         parts.append(found.data_note.rstrip(".") + ".")
-    errors = [one.front.hypervolume().stderr for row in found.made for one in row.evidence]
-    if max(errors):
+    errors = [one.volume[1] for row in found.made for one in row.evidence]
+    if max(errors) and HYPERVOLUME in found.reproduction.columns:
         parts.append(f"Hypervolume is sampled, with a standard error of {max(errors):.1g} or less.")
     return " ".join(parts)
 
