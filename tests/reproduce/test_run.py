@@ -180,7 +180,7 @@ def noise(tmp_path_factory):
     write_cityscapes(root, 6, 2, 32, 64)
     (root / "cityscapes" / GENERATED).write_text("noise")
     table = REPRODUCTIONS["cityscapes-table"]
-    settings = {"epochs": 1, "validation_scenes": 2, "width": 1, "freeze_epoch": None}
+    settings = {"validation_scenes": 2, "width": 1}
     kept = [line for line in table.lines if line.method in ("stl", "lorpman")]
     row = replace(table, lines=tuple(replace(line, laptop=settings) for line in kept))
     return root, reproduce(row, "laptop", root / "runs", root, isolate=False)
@@ -191,6 +191,9 @@ def test_noise_never_passes_for_data(noise, tmp_path):
     assert found.generated
     assert not found.comparable
     assert (root / "runs" / "cityscapes-generated").is_dir()
+    epochs = {one.spec.training.epochs for row in found.rows for one in row.evidence}
+    assert epochs == {2}
+    assert found.rows[1].evidence[0].spec.training.freeze_epoch == 1
     text = write(found, tmp_path)[0].read_text()
     assert "GENERATED DATA, NO QUALITY CLAIM" in text
     assert "benchmarks/generated_files.py cityscapes DIR" in text

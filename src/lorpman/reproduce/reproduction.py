@@ -156,6 +156,8 @@ class Found:
         parts = [self.plan.reduction, fewer]
         if self.scale == "laptop" and preset.laptop is not None:
             parts.append(preset.laptop.stated)
+        if self.generated:
+            parts.append(f"on generated files, {_NOISE_EPOCHS} epochs")
         return "; ".join(part for part in parts if part)
 
     @property
@@ -168,6 +170,19 @@ class Found:
     @property
     def made(self) -> list[Row]:
         return [row for row in self.rows if row.evidence]
+
+
+_NOISE_EPOCHS = 2
+
+
+def _on_noise(problem: str, line: Line, settings: Settings, scale: Scale) -> Settings:
+    """Noise has nothing to learn: two epochs, the second one frozen where the method freezes."""
+    short: dict[str, Any] = {"epochs": _NOISE_EPOCHS}
+    if "limit" in get_problem(problem).settings.model_fields:
+        short["limit"] = None
+    if Spec.make(problem, line.method, 0, settings, scale).training.freeze_epoch is not None:
+        short["freeze_epoch"] = 1
+    return short
 
 
 @dataclass(frozen=True)
@@ -186,15 +201,20 @@ class Reproduction:
     def plan(self, scale: Scale) -> Plan:
         return self.paper if scale == "paper" else self.laptop
 
-    def needed(self, scale: Scale, seeds: Sequence[int]) -> list[Needed]:
-        """Every run that it is made from, at one scale."""
+    def needed(self, scale: Scale, seeds: Sequence[int], generated: bool = False) -> list[Needed]:
+        """Every run that it is made from, at one scale; short ones on generated files."""
         problem = self.plan(scale).problem
-        return [
-            Needed(line, Spec.make(problem, line.method, seed, settings, scale), settings)
-            for line in self.lines
-            if (settings := line.settings(scale)) is not None
-            for seed in seeds
-        ]
+        found = []
+        for line in self.lines:
+            if (settings := line.settings(scale)) is None:
+                continue
+            if generated:
+                settings = {**settings, **_on_noise(problem, line, settings, scale)}
+            found += [
+                Needed(line, Spec.make(problem, line.method, seed, settings, scale), settings)
+                for seed in seeds
+            ]
+        return found
 
     def reported(self, line: Line) -> tuple[Mapping[str, Reported], float | None]:
         """What the paper prints for a line: by the key of the column, and its parameters."""

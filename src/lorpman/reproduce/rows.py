@@ -40,7 +40,7 @@ _CENSUS_PAPER = Plan("census", _THREE, minutes=150, gibibytes=1.2)
 _CENSUS_LAPTOP = replace(_MULTIMNIST_LAPTOP, problem="census", minutes=50, gibibytes=1.2)
 
 _UTKFACE_PAPER = Plan("utkface", _THREE)
-_UTKFACE_LAPTOP = Plan("utkface", _THREE, minutes=45, gibibytes=1.0)
+_UTKFACE_LAPTOP = Plan("utkface", (0,), minutes=25, gibibytes=1.0)
 
 _CIFAR = _lines("cosmos", "pamal", "lorpman")
 _CIFAR_PAPER = Plan("cifar100", _THREE)
@@ -222,7 +222,7 @@ REPRODUCTIONS = {
             (HYPERVOLUME,),
             draw_table,
             Plan("celeba", _THREE),
-            Plan("celeba", (0,), minutes=60, gibibytes=2.0),
+            Plan("celeba", (0,), minutes=45, gibibytes=2.0),
         ),
         Reproduction(
             "discrete-figure",

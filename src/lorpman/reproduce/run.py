@@ -36,8 +36,8 @@ def reproduce(
     """
     plan = reproduction.plan(scale)
     chosen = tuple(plan.seeds if seeds is None else seeds)
-    needed = reproduction.needed(scale, chosen)
     folder = runs_folder(runs, plan.problem, root)
+    needed = reproduction.needed(scale, chosen, is_generated(folder))
     there = {one: run for one in needed if (run := _find(folder, one.spec)) is not None}
     failures: dict[str, str] = {}
     if training and len(there) < len(needed):
