@@ -48,7 +48,7 @@ def page() -> str:
         "",
         "| name | status | scale | seeds |",
         "|---|---|---|---|",
-        *(_summary(name) for name in names),
+        *(_summary(name) for name in REPRODUCTIONS),
     ]
     for name in names:
         status, remark, notes = read_notes(name)
@@ -60,6 +60,8 @@ def page() -> str:
 
 
 def _summary(name: str) -> str:
+    if not (MADE / f"{name}.json").exists():
+        return f"| {name} | **not run** | | |"
     made, (status, remark, _) = _made(name), read_notes(name)
     seeds = ", ".join(map(str, made["seeds"]))
     return f"| [{name}](#{name}) | **{status}**: {remark} | {made['scale']} | {seeds} |"

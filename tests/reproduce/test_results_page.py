@@ -29,8 +29,10 @@ def test_the_page_is_what_results_give(results_page):
     assert (ROOT / "docs" / "results.md").read_text() == results_page.page(), "run: make results"
 
 
-def test_every_table_and_figure_was_made():
-    assert set(MADE) == set(REPRODUCTIONS)
+def test_the_page_hides_no_table_or_figure():
+    page = (ROOT / "docs" / "results.md").read_text()
+    for name in REPRODUCTIONS:
+        assert f"## {name}\n" in page if name in MADE else f"| {name} | **not run** |" in page
 
 
 @pytest.mark.parametrize("name", MADE)
