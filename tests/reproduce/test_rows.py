@@ -45,10 +45,11 @@ def test_tables_and_figures_of_one_problem_share_their_runs():
         assert [one.spec.identity() for one in table.needed(scale, (0,))] == [
             one.spec.identity() for one in figure.needed(scale, (0,))
         ]
-    losses = {one.name: one for one in REPRODUCTIONS["cifar100-loss-figure"].needed("laptop", (0,))}
-    shared = {one.name: one for one in REPRODUCTIONS["cifar100-table"].needed("laptop", (0,))}
-    same = losses["pamal-learning_rate=0.01-0"], shared["pamal-0"]
-    assert same[0].spec.identity() == same[1].spec.identity()
+    ablations = [
+        [one.spec.identity() for one in REPRODUCTIONS[f"ablation-{kind}"].needed("laptop", (0,))]
+        for kind in ("orthogonality", "rank", "scale")
+    ]
+    assert [one for one in ablations[0] if one in ablations[1] and one in ablations[2]]
 
 
 def test_every_ablation_contains_the_preset_itself():

@@ -112,7 +112,7 @@ def _scene(key: str, factor: float = 1.0) -> Callable[[Evidence], float]:
 
 
 HYPERVOLUME = Column("hypervolume", "hypervolume", _hypervolume)
-LOSS = Column("loss", "last training loss", _final_loss)
+LOSS = Column("loss", "last training loss", _final_loss, "training")
 CORRELATION = Column("correlation", "correlation", _correlation)
 DISTANCE = Column("distance", "distance to the Pareto set", _distance)
 SCENES = (

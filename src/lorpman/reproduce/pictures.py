@@ -1,5 +1,6 @@
 """The pictures of reproductions, in the layout of the paper's."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,7 @@ def draw_losses(found: Found, path: Path) -> None:
         look = _look(found, row)
         axes.plot(range(1, len(mean) + 1), mean, ms=4, lw=1.4, label=row.line.label, **look)
     axes.set(xlabel="epoch", ylabel="training loss, mean over tasks")
+    axes.locator_params(axis="x", integer=True)
     axes.set_title(_title(found), fontsize=11)
     axes.legend(frameon=False, fontsize=9)
     _tidy(axes)
@@ -209,7 +211,7 @@ def _sweep(axes: Any, numbers: dict[str, Reported], colour: str) -> None:
     means = [number.mean for number in numbers.values()]
     spreads = [number.deviation or 0.0 for number in numbers.values()]
     axes.errorbar(range(len(means)), means, yerr=spreads, color=colour, marker="o", capsize=3)
-    names = [label.replace(" orthogonal regularisation", "") for label in numbers]
+    names = [re.sub(r" orthogonal regularisation| frozen$", "", label) for label in numbers]
     short = [name.removeprefix("frozen after ").removesuffix(" of the epochs") for name in names]
     axes.set_xticks(range(len(means)), short, fontsize=9)
     axes.margins(x=0.1, y=0.2)

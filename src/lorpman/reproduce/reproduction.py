@@ -114,6 +114,8 @@ class Column:
     key: str
     title: str
     measure: Callable[[Evidence], float]
+    split: str = "test"
+    """Of which data it speaks."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ def _caption(found: Found) -> str:
     parts = [
         f"{found.reproduction.what}. Ours: {found.plan.problem}, {found.scale} scale"
         + (f" ({found.reduction})" if found.reduction else " (the paper's protocol)")
-        + ", test split, "
+        + f", {found.reproduction.columns[0].split} split, "
         + ("mean ± standard deviation of seeds " if several else "seed ")
         + f"{', '.join(map(str, found.seeds))}."
     ]
