@@ -93,7 +93,7 @@ def test_the_json_holds_all_fronts(made):
 def test_the_command_under_the_table_makes_the_same_run(made, tmp_path, capsys):
     text = (made[0] / "out" / "small-ablation.md").read_text()
     command = text.split("`lorpman train ")[1].split("`")[0].split()
-    value = text.rsplit("has hypervolume ", 1)[1].strip().rstrip(".")
+    value = text.rsplit("prints the test hypervolume ", 1)[1].strip().rstrip(".")
     code, out, _ = run(capsys, "train", *command, "--out", tmp_path / "run", "--quiet")
     assert code == 0
     assert f"test hypervolume  {value}" in out

@@ -143,11 +143,13 @@ def draw_table(found: Found, path: Path) -> None:
 
     columns = found.reproduction.columns
     sides = 1 if found.comparable else 2
-    height = 1.4 + 0.34 * len(found.rows)
-    figure = Figure(figsize=(3.4 * max(2, sides * len(columns)), height), layout="constrained")
-    grid = figure.subplots(1, sides * len(columns), sharey=True, squeeze=False)[0]
+    # Ours above the paper's, or beside it where there is one column only.
+    down, across = (sides, len(columns)) if len(columns) > 1 else (1, sides)
+    height = down * (1.4 + 0.34 * len(found.rows))
+    figure = Figure(figsize=(3.4 * max(2, across), height), layout="constrained")
+    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for place, column in enumerate(columns):
-        ours, paper = grid[sides * place], grid[sides * place + sides - 1]
+        ours, paper = grid[place], grid[place + (sides - 1) * len(columns)]
         for y, row in enumerate(found.rows):
             _dot(ours, y, spread(row.values.get(column.key, ())), "#0072B2", "o", "ours")
             _dot(paper, y, row.reported.get(column.key), "#D55E00", "D", "paper")

@@ -6,7 +6,7 @@ from typing import Any
 from lorpman.files import read_json
 from lorpman.reproduce.measures import HYPERVOLUME
 from lorpman.reproduce.printing import measured, millions, printed, spread
-from lorpman.reproduce.reproduction import Evidence, Found, Row
+from lorpman.reproduce.reproduction import Evidence, Found, Reported, Row
 from lorpman.settings import format_assignments
 
 WARNING = "**GENERATED DATA, NO QUALITY CLAIM.**"
@@ -91,14 +91,12 @@ def _commands(found: Found) -> list[str]:
         problem = found.plan.problem
         lines[0] += f" DIR is made by `python benchmarks/generated_files.py {problem} DIR`."
     one = min((e for row in found.made for e in row.evidence), key=lambda e: e.seconds)
-    column = found.reproduction.columns[0]
-    value = spread([column.measure(one)])
-    assert value is not None
+    volume = measured(Reported(one.volume[0]))
     return [
         *lines,
         f"The cheapest run of it again, {_duration(one.seconds)} here: "
-        f"`{train_command(one)}{data}`; {one.needed.line.label}, seed {one.spec.seed}, "
-        f"has {column.title} {measured(value)}.",
+        f"`{train_command(one)}{data}`; for {one.needed.line.label}, seed {one.spec.seed}, "
+        f"it prints the test hypervolume {volume}.",
     ]
 
 
