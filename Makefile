@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint types pictures screens choose bench clean
+.PHONY: demo test soak lint types pictures screens choose results bench clean
 
 demo: .venv/ready
 	rm -rf runs/demo
@@ -44,6 +44,11 @@ screens: .venv/ready
 choose: .venv/ready
 	$(BIN)/python benchmarks/choose.py multimnist --out results/multimnist/choice
 	$(BIN)/python benchmarks/choose.py census --out results/census/choice
+
+# The tables, pictures and page of results, from the runs that are kept there; trains nothing.
+results: .venv/ready
+	$(BIN)/python benchmarks/results_page.py
+	$(BIN)/python benchmarks/beyond_page.py
 
 # Every number and picture of docs/performance.md, on an otherwise quiet machine (20 minutes).
 # More options in BENCH, for instance: make bench BENCH="--threads 2"

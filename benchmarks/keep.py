@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-KEPT = ("run.json", "metrics.jsonl", "front*.json", "front*.png", "ranks.png")
+KEPT = ("run.json", "metrics.jsonl", "measured.json", "front*.json", "front*.png", "ranks.png")
 
 
 def main() -> None:

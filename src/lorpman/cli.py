@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lorpman.commands import bench, explore, export, report, select, tune
+from lorpman.commands import bench, explore, export, report, reproduce, select, tune
 from lorpman.commands.options import (
     DataDirectory,
     ProblemName,
@@ -15,6 +15,8 @@ from lorpman.commands.options import (
     Recipe,
     RunDirectory,
     Settings,
+    read_parts,
+    read_seeds,
 )
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
@@ -208,8 +210,8 @@ def compare(
     folder = out or Path("runs") / "compare" / problem
     table = compare_runs(
         problem,
-        _parts(methods, "--methods"),
-        [_whole(seed) for seed in _parts(seeds, "--seeds")],
+        read_parts(methods, "--methods"),
+        read_seeds(seeds),
         folder,
         data_root(data),
         scale=scale,
@@ -221,25 +223,13 @@ def compare(
     typer.echo(f"table    {folder / 'comparison.md'}\npicture  {folder / 'comparison.png'}")
 
 
-def _parts(text: str, option: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts) or len(set(parts)) != len(parts):
-        raise UsageError(f"{option} expects different names, comma-separated, found '{text}'")
-    return parts
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"--seeds expects whole numbers, found '{text}'; example: --seeds 0,1,2")
-    return int(text)
-
-
 for command in (
     select.select,
     export.export,
     explore.explore,
     report.report,
     tune.tune,
+    reproduce.reproduce,
     bench.bench,
 ):
     app.command()(command)

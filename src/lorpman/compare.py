@@ -147,7 +147,7 @@ def compare(
         # A front alone can be that of a run that was looked at before its end.
         if not (run / "front.json").exists() or epochs_done(run) < spec.training.epochs:
             say(f"{run} ({place} of {len(specs)})")
-            reason = _try(spec, run, root, isolate, progress=tell is not None)
+            reason = attempt(spec, run, root, isolate, progress=tell is not None)
             if reason is not None:
                 failures[run.name] = reason
                 say(f"{run} failed: {reason}")
@@ -206,7 +206,7 @@ def run_directory(out: Path, spec: Spec) -> Path:
     return run
 
 
-def _try(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:
+def attempt(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:
     """Train or continue one run; why it failed, if it did."""
     arguments = (
         spec.described(),
@@ -269,7 +269,7 @@ def _summarise(
     rows, shown = [], []
     for method in dict.fromkeys(method for method, _ in finished):
         runs = {seed: run for (name, seed), run in finished.items() if name == method}
-        fronts = [_front(specs[method, seed], run, root) for seed, run in runs.items()]
+        fronts = [shared_front(specs[method, seed], run, root) for seed, run in runs.items()]
         rows.append(_row(specs[method, next(iter(runs))], runs, fronts, scale))
         # The seed in the middle stands for the method: all of them would hide one another.
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
@@ -283,7 +283,7 @@ def _summarise(
     return comparison
 
 
-def _front(spec: Spec, run: Path, root: Path) -> Front:
+def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     """The test front of a run; a continuous one on the preferences that all share."""
     front = Front.load(run / "front.json")
     shared = grid(len(front.tasks))

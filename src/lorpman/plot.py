@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
-_MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
+MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
 _MAP = "viridis"
 _LEGEND_INSIDE = 6  # a longer one would hide points
 _DPI = 150
@@ -84,7 +84,7 @@ def _text(name: str) -> str:
     return name.replace("$", r"\$")  # a dollar sign would start a formula
 
 
-def _axis_label(front: Front, task: int) -> str:
+def axis_label(front: Front, task: int) -> str:
     # Turned with the label of an upright axis, the arrow still points along that axis.
     better = "higher is better →" if front.maximise[task] else "← lower is better"
     return f"{_text(front.tasks[task])}  ({better})"
@@ -133,7 +133,7 @@ def _draw_plane(
     for k, (front, joined) in enumerate(zip(fronts, are_joined, strict=True)):
         points = front.scores.numpy()[:, [x, y]]
         best = non_dominated_mask(front.scores, front.maximise).numpy()
-        colour, marker = COLOURS[k % len(COLOURS)], _MARKERS[k % len(_MARKERS)]
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
         if joined:
             path = points[best][np.argsort(points[best][:, 0])]
             axes.plot(*path.T, color=colour if len(fronts) > 1 else "0.6", lw=1.3, zorder=1)
@@ -149,8 +149,8 @@ def _draw_plane(
             axes.scatter(*points[~best].T, s=16, alpha=0.3, **look)
             label = f"{_name(front, k)}  ({volume_text(front)})"
             axes.scatter(*points[best].T, s=34, label=label, zorder=3, **look)
-    axes.set_xlabel(_axis_label(fronts[0], x))
-    axes.set_ylabel(_axis_label(fronts[0], y))
+    axes.set_xlabel(axis_label(fronts[0], x))
+    axes.set_ylabel(axis_label(fronts[0], y))
     axes.grid(color="0.92", lw=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -277,7 +277,7 @@ def _draw_band(axes: Any, height: Any, label: str, k: int) -> None:
     axes.fill_between(x, height.min(axis=0), height.max(axis=0), color=colour, alpha=0.1, lw=0)
     for edge in (height.min(axis=0), height.max(axis=0)):
         axes.plot(x, edge, color=colour, lw=0.7, alpha=0.8)
-    look = {"color": colour, "marker": _MARKERS[k % len(_MARKERS)], "ms": 4.0, "lw": 1.6}
+    look = {"color": colour, "marker": MARKERS[k % len(MARKERS)], "ms": 4.0, "lw": 1.6}
     axes.plot(x, np.median(height, axis=0), label=label, **look)
 
 

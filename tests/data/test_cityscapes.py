@@ -94,3 +94,12 @@ def test_errors(root: Path) -> None:
         load(root, validation=4)
     with pytest.raises(UsageError, match=r"0\.npy not found"):
         load(root / "elsewhere")
+
+
+def test_a_limit_takes_part_of_the_training_scenes_only(tmp_path):
+    write_cityscapes(tmp_path, train=12, test=3)
+    whole, part = load(tmp_path, 4), load(tmp_path, 4, limit=3)
+    assert [len(split) for split in (part.train, part.validation, part.test)] == [3, 4, 3]
+    assert set(part.train.rows.tolist()) < set(whole.train.rows.tolist())
+    with pytest.raises(UsageError, match="between 1 and 8 scenes, got 9"):
+        load(tmp_path, 4, limit=9)

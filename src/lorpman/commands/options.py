@@ -56,3 +56,25 @@ def read_alpha(text: str, num_tasks: int) -> Any:
     except ValueError as error:
         reason = str(error) if "alpha" in str(error) else f"found '{text}'"
         raise UsageError(f"--alpha expects {num_tasks} weights with sum 1: {reason}") from None
+
+
+def read_parts(text: str, option: str) -> list[str]:
+    """``"lorpman,pamal"`` as a list of names that differ."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts) or len(set(parts)) != len(parts):
+        raise UsageError(f"{option} expects different names, comma-separated, found '{text}'")
+    return parts
+
+
+def read_seeds(text: str) -> list[int]:
+    """``"0,1,2"`` as a list of seeds.
+
+    >>> read_seeds("0,1,2")
+    [0, 1, 2]
+    """
+    for seed in (parts := read_parts(text, "--seeds")):
+        if not seed.isdecimal():
+            raise UsageError(
+                f"--seeds expects whole numbers, found '{seed}'; example: --seeds 0,1,2"
+            )
+    return [int(seed) for seed in parts]

@@ -23,7 +23,13 @@ FOLDERS = ("image", "label_7", "depth")
 VERSION = 1
 
 
-def load(root: Path, validation: int | None = 475, seed: int = 42, augment: bool = True) -> Splits:
+def load(
+    root: Path,
+    validation: int | None = 475,
+    seed: int = 42,
+    augment: bool = True,
+    limit: int | None = None,
+) -> Splits:
     """Inputs ``[n, 3, 128, 256]``; targets class ``[n, 128, 256]``, depth ``[n, 1, 128, 256]``.
 
     Args:
@@ -33,6 +39,7 @@ def load(root: Path, validation: int | None = 475, seed: int = 42, augment: bool
             says so.
         seed: chooses them, and starts the generator of the augmentation.
         augment: zoom (by 1, 1.2 or 1.5) and mirror training scenes at random.
+        limit: train on so many scenes, for small machines.
     """
     folder = Path(root) / "cityscapes"
     seen, unseen = (_tensors(folder / name, Path(root)) for name in ("train", "val"))
@@ -42,9 +49,11 @@ def load(root: Path, validation: int | None = 475, seed: int = 42, augment: bool
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(n, generator=generator)
     kept, held = order[: n - (validation or 0)], order[n - (validation or 0) :]
+    if limit is not None and not 0 < limit <= len(kept):
+        raise UsageError(f"limit must lie between 1 and {len(kept)} scenes, got {limit}")
     test = _arrays(unseen, None, Scenes())
     return Splits(
-        _arrays(seen, kept.sort().values, Scenes(generator if augment else None)),
+        _arrays(seen, kept[:limit].sort().values, Scenes(generator if augment else None)),
         test if validation is None else _arrays(seen, held.sort().values, Scenes()),
         test,
         note="CityScapes: validated on the test scenes" if validation is None else "",

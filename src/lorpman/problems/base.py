@@ -42,10 +42,17 @@ class Layer(Group):
         return {**common, **self.methods.get(method, {})}
 
 
+class Reduced(Layer):
+    """What a small machine changes."""
+
+    stated: str
+    """The reduction in words, for captions."""
+
+
 class Preset(Layer):
     """A problem's preset file: the paper's settings, ranges and results."""
 
-    laptop: Layer | None = None
+    laptop: Reduced | None = None
     """On top, for a 2-core machine; a stated reduction, never the paper's protocol."""
     search: dict[str, list[int | float]] = Field(default_factory=dict)
     """The ranges over which the paper chose settings on validation data."""

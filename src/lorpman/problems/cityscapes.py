@@ -18,6 +18,8 @@ class CityscapesSettings(Group):
     width: int = Field(64, ge=1)
     validation_scenes: int | None = Field(475, ge=1)
     augment: bool = True
+    limit: int | None = Field(None, ge=1)
+    """Of training scenes."""
 
 
 PROBLEM = Problem(
@@ -30,7 +32,7 @@ PROBLEM = Problem(
     ],
     network=lambda settings: segnet((_CLASSES, 1), settings.width),
     load=lambda root, settings: cityscapes.load(
-        root, settings.validation_scenes, augment=settings.augment
+        root, settings.validation_scenes, augment=settings.augment, limit=settings.limit
     ),
     settings=CityscapesSettings,
 )

@@ -21,7 +21,8 @@ from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 20
 _COLOURS = ("#D55E00", "#009E73", "#0072B2")
-_TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
+TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
+"""The preferences whose tracks the paper shows."""
 
 
 def objectives(theta: Tensor) -> Tensor:
@@ -76,7 +77,7 @@ def _trace(model: Manifold) -> Mapping[str, Any]:
     if not isinstance(model, ParameterManifold):
         return {}
     with torch.no_grad():
-        thetas = [model.theta(torch.tensor(alpha)) for alpha in _TRACED]
+        thetas = [model.theta(torch.tensor(alpha)) for alpha in TRACED]
     points = [torch.cat([t["first"].flatten(), t["second"]]) for t in thetas]
     return {"theta": [point.tolist() for point in points]}
 
@@ -90,6 +91,12 @@ def pareto_set(n: int = 201) -> Tensor:
     values = objectives(plane)
     scalar = weight[:, None] * values[..., 0] + (1 - weight[:, None]) * values[..., 1]
     return torch.stack([first, second[scalar.argmin(1)]], -1)
+
+
+def optimum(alpha: Sequence[float]) -> Tensor:
+    """The point of the Pareto set that belongs to a preference, ``[2]``."""
+    points = pareto_set()
+    return points[(points[:, 0] - 7 * (alpha[0] - alpha[1])).abs().argmin()]
 
 
 def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> None:
@@ -107,7 +114,7 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     for axes, (title, view) in zip(figure.subplots(1, 2), spaces.items(), strict=True):
         line = view(true)
         axes.plot(line[:, 0], line[:, 1], color="0.7", linewidth=5, label="true front and set")
-        for index, (alpha, colour) in enumerate(zip(_TRACED, _COLOURS, strict=True)):
+        for index, (alpha, colour) in enumerate(zip(TRACED, _COLOURS, strict=True)):
             track = view(
                 torch.tensor([note["theta"][index] for note in notes], dtype=torch.float64)
             )
