@@ -13,10 +13,10 @@ from torch import Tensor
 from lorpman.data.base import batches
 from lorpman.evaluate import evaluate
 from lorpman.files import read_json, write_json
+from lorpman.fit_spec import EVALUATION_BATCH
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
-from lorpman.recipe import EVALUATION_BATCH
 from lorpman.reproduce.reproduction import Column, Evidence
 from lorpman.runs import open_run
 from lorpman.scores import PixelAccuracy, RelativeDepthError, cross_entropy, depth_l1
