@@ -55,11 +55,11 @@ _LOSSES = (
             f"PaMaL, learning rate {rate}",
             "pamal",
             {"learning_rate": rate},
-            {"learning_rate": rate, "epochs": 10},
+            {"learning_rate": rate, "epochs": 5},
         )
         for rate in _RATES
     ),
-    Line("LORPMAN, learning rate 0.01", "lorpman", laptop={"epochs": 10, "freeze_epoch": 8}),
+    Line("LORPMAN, learning rate 0.01", "lorpman", laptop={"epochs": 5, "freeze_epoch": 4}),
 )
 
 _CELEBA = (
@@ -205,7 +205,7 @@ REPRODUCTIONS = {
             (LOSS,),
             draw_losses,
             Plan("cifar100", (0,)),
-            Plan("cifar100", (0,), "10 epochs instead of 20", minutes=30, gibibytes=1.6),
+            Plan("cifar100", (0,), "5 epochs instead of 20", minutes=15, gibibytes=1.6),
         ),
         Reproduction(
             "cifar100-figure",
