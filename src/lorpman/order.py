@@ -25,8 +25,9 @@ class Order(NamedTuple):
 def order(alphas: Tensor, gains: Tensor) -> Order:
     """Of ``alphas [n, m]`` and ``gains [n, m]``, the scores oriented so that bigger is better.
 
-    >>> alphas = torch.tensor([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])
-    >>> order(alphas, torch.tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.85]]))
+    >>> from torch import tensor
+    >>> alphas = tensor([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])
+    >>> order(alphas, tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.85]]))
     Order(correlations=(1.0, 0.5), violations=1, pairs=6)
     """
     more = alphas[:, None] > alphas[None, :]
