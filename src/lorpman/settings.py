@@ -46,7 +46,7 @@ class Training(Group):
     momentum: float = Field(0.0, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
     scheduler: Literal["constant", "cosine", "step"] = "constant"
-    warmup_epochs: int = Field(0, ge=0)
+    ramp_epochs: int = Field(0, ge=0)
     """How many epochs begin with a fifth of the rate, before the schedule starts."""
     step_epochs: tuple[int, ...] = ()
     step_factor: float = Field(0.5, gt=0)
@@ -81,11 +81,11 @@ class Training(Group):
         )
 
     def make_scheduler(self) -> MakeScheduler | None:
-        if self.scheduler == "constant" and not self.warmup_epochs:
+        if self.scheduler == "constant" and not self.ramp_epochs:
             return None
 
         def make(optimizer: Optimizer) -> LRScheduler:
-            if self.warmup_epochs:
+            if self.ramp_epochs:
                 return LambdaLR(optimizer, self._factor)
             if self.scheduler == "cosine":
                 return CosineAnnealingLR(optimizer, self.epochs)
@@ -95,9 +95,9 @@ class Training(Group):
 
     def _factor(self, epoch: int) -> float:
         """The part of the rate that an epoch has, where there is a warm-up."""
-        if epoch < self.warmup_epochs:
+        if epoch < self.ramp_epochs:
             return _WARMUP_RATE
-        done, length = epoch - self.warmup_epochs, self.epochs - self.warmup_epochs
+        done, length = epoch - self.ramp_epochs, self.epochs - self.ramp_epochs
         if self.scheduler == "cosine":
             return (1 + math.cos(math.pi * done / length)) / 2
         steps = sum(epoch >= step for step in self.step_epochs)

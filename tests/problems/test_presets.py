@@ -123,9 +123,9 @@ def test_a_number_is_a_finite_number(key, value, message):
 @pytest.mark.parametrize(
     ("settings", "rates"),
     [
-        ({"scheduler": "cosine", "warmup_epochs": 1}, [0.2, 1, 0.75, 0.25]),
-        ({"scheduler": "constant", "warmup_epochs": 2}, [0.2, 0.2, 1, 1]),
-        ({"scheduler": "step", "step_epochs": [2, 3], "warmup_epochs": 1}, [0.2, 1, 0.5, 0.25]),
+        ({"scheduler": "cosine", "ramp_epochs": 1}, [0.2, 1, 0.75, 0.25]),
+        ({"scheduler": "constant", "ramp_epochs": 2}, [0.2, 0.2, 1, 1]),
+        ({"scheduler": "step", "step_epochs": [2, 3], "ramp_epochs": 1}, [0.2, 1, 0.5, 0.25]),
         ({"scheduler": "step", "step_epochs": [2, 3]}, [1, 1, 0.5, 0.25]),
     ],
 )
