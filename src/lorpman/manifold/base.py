@@ -164,25 +164,28 @@ class ParameterManifold(Manifold):
             return functional_call(self.network, varied, (x,))
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
-        own = [(held, key, held[key]) for name in varied for held, key in self._places[name]]
+        places = [(place, value) for name, value in varied.items() for place in self._places[name]]
+        own = [module._parameters[key] for (module, key), _ in places]
         try:
-            for name, value in varied.items():
-                for held, key in self._places[name]:
-                    held[key] = value
+            for (module, key), value in places:
+                module._parameters[key] = value  # type: ignore[assignment]
             return self.network(x)
         finally:
-            for held, key, parameter in own:
-                held[key] = parameter
+            for ((module, key), _), parameter in zip(places, own, strict=True):
+                module._parameters[key] = parameter
 
     @cached_property
-    def _places(self) -> dict[str, list[tuple[dict[str, Any], str]]]:
-        """Where modules hold each parameter: several places if it is tied."""
+    def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        """The modules that hold each parameter, and its name there: several if it is tied.
+
+        Not their dictionaries: torch.export puts copies in place of those.
+        """
         names = {parameter: name for name, parameter in self.network.named_parameters()}
-        places: dict[str, list[tuple[dict[str, Any], str]]] = {name: [] for name in names.values()}
+        places: dict[str, list[tuple[nn.Module, str]]] = {name: [] for name in names.values()}
         for module in self.network.modules():
             for key, parameter in module._parameters.items():
                 if parameter is not None:
-                    places[names[parameter]].append((module._parameters, key))
+                    places[names[parameter]].append((module, key))
         return places
 
     def _on_device(self, alpha: Tensor) -> Tensor:
