@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
@@ -216,3 +217,24 @@ def assert_loss_scale_invariant(
     factors = 10 ** torch.randn(len(gram), dtype=gram.dtype)
     scaled = rule(factors[:, None] * gram * factors) * factors
     torch.testing.assert_close(scaled, rule(gram), atol=tolerance, rtol=tolerance)
+
+
+def assert_resumes_to_the_same_bits(
+    make: Callable[[], Manifold], fit: Callable[..., Any], path: Path, stop: int
+) -> None:
+    """``fit(make(), ...)`` ended after an epoch and resumed: the same weights as without an end."""
+
+    class Enough(Exception):
+        pass
+
+    def end(epoch: Any) -> None:
+        if epoch.number > stop:
+            raise Enough
+
+    whole, first, again = make(), make(), make()
+    fit(whole)
+    with pytest.raises(Enough):
+        fit(first, checkpoint=path, on_epoch=end)
+    fit(again, checkpoint=path, resume=True)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name]), name

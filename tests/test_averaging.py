@@ -1,14 +1,18 @@
 """The exponential mean of the weights: what it is, who sees it, and that it survives a stop."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
+from lorpman import checkpoint
 from lorpman.averaging import Averaging
 from lorpman.data.base import Arrays, batches
 from lorpman.errors import UsageError
+from properties import assert_resumes_to_the_same_bits
 
 TASKS = [lp.Task(name, F.mse_loss, F.mse_loss, maximise=False, reference=9.0) for name in "ab"]
 
@@ -70,22 +74,8 @@ def test_what_is_watched_is_what_is_left():
 @pytest.mark.parametrize("options", [{}, {"rank": "auto", "budget": 60}])
 @pytest.mark.parametrize("stop", [1, 3])
 def test_resuming_gives_the_same_bits(tmp_path, stop, options):
-    whole, first, again = (_model(**options) for _ in range(3))
-    _fit(whole, freeze_epoch=2)
-    path = tmp_path / "checkpoint.safetensors"
-
-    class Enough(Exception):
-        pass
-
-    def end(epoch):
-        if epoch.number > stop:
-            raise Enough
-
-    with pytest.raises(Enough):
-        _fit(first, freeze_epoch=2, checkpoint=path, on_epoch=end)
-    _fit(again, freeze_epoch=2, checkpoint=path, resume=True)
-    for name, value in whole.state_dict().items():
-        assert torch.equal(value, again.state_dict()[name]), name
+    make, fit = partial(_model, **options), partial(_fit, freeze_epoch=2)
+    assert_resumes_to_the_same_bits(make, fit, tmp_path / "checkpoint.safetensors", stop)
 
 
 def test_a_finished_run_can_be_resumed_without_a_step(tmp_path):
@@ -99,15 +89,9 @@ def test_a_finished_run_can_be_resumed_without_a_step(tmp_path):
 def test_a_checkpoint_holds_the_mean_as_the_model(tmp_path):
     path, model = tmp_path / "checkpoint.safetensors", _model()
     _fit(model, checkpoint=path)
-    saved = lp_checkpoint(path)["model"]
+    saved = checkpoint.load(path)["model"]
     for name, value in model.state_dict().items():
         assert torch.equal(saved[name], value), name
-
-
-def lp_checkpoint(path):
-    from lorpman import checkpoint
-
-    return checkpoint.load(path)
 
 
 def test_a_decay_of_one_is_refused():

@@ -24,7 +24,9 @@ def test_a_recipe_stands_between_preset_and_user():
 def test_every_recipe_fits_every_continuous_method(problem, recipe):
     for method in METHODS.values():
         if method.kind == "continuous":
-            Spec.make(problem, method.name, 0, {}, "laptop", recipe)
+            settings = Spec.make(problem, method.name, 0, {}, "laptop", recipe).settings()
+            asked = get_recipe(recipe).of(method.name, method.defaults)
+            assert {key: settings[key] for key in asked} == asked, method.name
 
 
 def test_the_recipe_keeps_network_rank_and_epochs():

@@ -14,13 +14,13 @@ from lorpman.commands.options import (
     Quiet,
     Recipe,
     RunDirectory,
+    Scale,
     Settings,
     read_parts,
     read_seeds,
 )
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
 
-Scale = Literal["paper", "laptop"]
 Preferences = Literal["own", "same"]
 
 app = typer.Typer(
@@ -95,9 +95,7 @@ def train(
     ] = None,
     set_: Settings = None,
     recipe: Recipe = None,
-    scale: Annotated[
-        Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
-    ] = "paper",
+    scale: Scale = "paper",
     resume: Annotated[bool, typer.Option("--resume", help="Continue where RUN stopped.")] = False,
     checkpoint_every: Annotated[
         int | None,
@@ -197,7 +195,7 @@ def compare(
         Path | None, typer.Option(metavar="DIR", help="Where runs are [runs/compare/PROBLEM]")
     ] = None,
     data: DataDirectory = None,
-    scale: Annotated[Scale, typer.Option(help="As for train.")] = "paper",
+    scale: Scale = "paper",
     recipe: Recipe = None,
     set_: Settings = None,
     quiet: Quiet = False,

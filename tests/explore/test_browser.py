@@ -131,6 +131,7 @@ def test_a_click_on_the_front_and_a_row_of_the_table_set_the_preference(window, 
     view.page.locator("button", has_text="move here").first.click()
     view.page.wait_for_function("location.search.includes('alpha=0,1')")
     view.settled()
+    assert view.alpha() == [0.0, 1.0]
 
 
 def test_the_samples_show_predictions_and_frame_what_flips(window, served):

@@ -217,7 +217,7 @@ def test_the_list_says_what_is_needed_and_what_is_here(tmp_path, capsys):
     assert code == 0
     assert all(name in out for name in REPRODUCTIONS)
     assert "utkface (data missing)" in out
-    assert "toy (data none needed); 1 seed; about 1 min; 0.5 GiB" in out
+    assert "toy (data none needed); 3 seeds; about 2 min; 0.5 GiB" in out
     write_utkface(tmp_path, 3)
     assert "laptop: utkface (data here)" in describe(REPRODUCTIONS["utkface-table"], tmp_path)
     (tmp_path / "utkface" / GENERATED).write_text("noise")

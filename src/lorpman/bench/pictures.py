@@ -60,6 +60,8 @@ def draw_growth(found: Mapping[str, Any], path: Path) -> None:
 def _growth_lines(
     axes: "Axes", points: Sequence[Mapping[str, Any]], axis: str, what: str, unit: float
 ) -> None:
+    from matplotlib.ticker import LogLocator
+
     at = [point[axis] for point in points]
     axes.plot(at, [unit * p[f"expected {what}"] for p in points], color=_GREY, label="the formula")
     axes.plot(at, [unit * p[what] for p in points], "o", color=_MET, label="measured")
@@ -69,6 +71,8 @@ def _growth_lines(
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks(at, [str(value) for value in at])
+    # Within one octave there would be no tick at the powers of two alone.
+    axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1.0, 1.25, 1.5, 1.75), numticks=8))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from lorpman.errors import UsageError
 
+Scale = Annotated[
+    Literal["paper", "laptop"],
+    typer.Option(help="paper: the published protocol; laptop: a stated reduction."),
+]
 ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
 DataDirectory = Annotated[

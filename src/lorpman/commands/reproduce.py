@@ -1,14 +1,12 @@
 """``lorpman reproduce``: a table or figure of the paper, beside the published numbers."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from lorpman.commands.options import DataDirectory, Quiet, read_seeds
+from lorpman.commands.options import DataDirectory, Quiet, Scale, read_seeds
 from lorpman.errors import UsageError
-
-Scale = Literal["paper", "laptop"]
 
 
 def reproduce(
@@ -18,9 +16,7 @@ def reproduce(
     list_: Annotated[
         bool, typer.Option("--list", help="Say what there is, what it needs, what of it is here.")
     ] = False,
-    scale: Annotated[
-        Scale, typer.Option(help="paper: the published protocol; laptop: a stated reduction.")
-    ] = "laptop",
+    scale: Scale = "laptop",
     seeds: Annotated[
         str | None, typer.Option(help="Comma-separated whole numbers [default: the table's]")
     ] = None,

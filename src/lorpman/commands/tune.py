@@ -1,11 +1,11 @@
 """``lorpman tune``: the best settings of a problem, found on validation data."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from lorpman.commands.options import DataDirectory, ProblemName, Recipe, Settings
+from lorpman.commands.options import DataDirectory, ProblemName, Recipe, Scale, Settings
 from lorpman.errors import UsageError
 
 
@@ -25,7 +25,7 @@ def tune(
     seed: Annotated[int, typer.Option(help="Of every trial.")] = 0,
     recipe: Recipe = None,
     set_: Settings = None,
-    scale: Annotated[Literal["paper", "laptop"], typer.Option(help="As for train.")] = "paper",
+    scale: Scale = "paper",
     data: DataDirectory = None,
 ) -> None:
     """Search the paper's ranges with Optuna for the best validation hypervolume."""

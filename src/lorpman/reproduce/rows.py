@@ -123,8 +123,8 @@ REPRODUCTIONS = {
             _lines("lorpman"),
             (HYPERVOLUME, DISTANCE),
             draw_toy,
-            Plan("toy", (0,), minutes=1, gibibytes=0.5),
-            Plan("toy", (0,), minutes=1, gibibytes=0.5),
+            Plan("toy", _THREE, minutes=2, gibibytes=0.5),
+            Plan("toy", _THREE, minutes=2, gibibytes=0.5),
         ),
         Reproduction(
             "similarity-figure",
