@@ -117,6 +117,11 @@ class ParameterManifold(Manifold):
         Apart and not stacked: the gradient of a slice would be a tensor as large as the stack.
         """
 
+    def _vary_on(self, x: Any, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        """The same for networks that run on ``x`` and nothing else, now."""
+        del x
+        return self._vary(alphas)
+
     def theta(self, alpha: Tensor) -> dict[str, Tensor]:
         """Every parameter of the network at ``alpha``, by the network's own names.
 
@@ -138,9 +143,10 @@ class ParameterManifold(Manifold):
     def forward(self, x: Any, alpha: Tensor) -> Any:
         with self._turns:
             alpha = self._on_device(alpha)
-            varied = self._vary(alpha.reshape(-1, self.num_tasks))
             if alpha.ndim == 1:
+                varied = self._vary(alpha[None])
                 return self._call({name: value[0] for name, value in varied.items()}, x)
+            varied = self._vary_on(x, alpha)
             rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
             return stack_outputs([self._call(row, x) for row in rows])
 

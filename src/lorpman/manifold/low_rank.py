@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsIndex, cast
 
@@ -12,7 +13,8 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError
 from lorpman.manifold.base import ParameterManifold, owners, shared_names
 from lorpman.manifold.compress import centre, check_copies, factors, spectrum
-from lorpman.manifold.merge import Way, check_way, merge
+from lorpman.manifold.merge import Way, check_way, merge, needs_plain_operations
+from lorpman.manifold.on_data import lazy_weights
 from lorpman.manifold.ranks import START, allocate, budget_at
 from lorpman.processes import sum_over_processes
 
@@ -105,6 +107,12 @@ class LowRankDelta(nn.Module):
         """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
         return merge(weight, self.B, self.A, alphas.to(self.B), way)
 
+    def merge_on(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[Tensor]:
+        """The same for a linear layer of a network that is run on ``x``."""
+        alphas = alphas.to(self.B)
+        whole = partial(merge, weight, self.B, self.A, alphas)
+        return lazy_weights(weight, self.B, self.A, alphas, whole, x)
+
     def gram(self, tasks: Tensor | None = None) -> Tensor:
         """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
 
@@ -182,6 +190,7 @@ class LowRank(ParameterManifold):
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
+        self._linear: set[str] = set()
         adapted = [found for found in owners(self.network) if found[0] in self._shared]
         self.budget = None
         if rank == "auto":
@@ -193,6 +202,8 @@ class LowRank(ParameterManifold):
             if delta is not None:
                 # A module's name cannot contain a dot.
                 self._keys[name] = name.replace(".", "/")
+                if type(owner) is nn.Linear:
+                    self._linear.add(name)
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
             raise UsageError(
@@ -318,6 +329,18 @@ class LowRank(ParameterManifold):
         parameters = dict(self.network.named_parameters())
         return {
             name: delta.merge(parameters[name], scaled, self.merge)
+            for name, delta in self._deltas().items()
+        }
+
+    def _vary_on(self, x: Any, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
+            return self._vary(alphas)
+        scaled = alphas * self.scale
+        parameters = dict(self.network.named_parameters())
+        return {
+            name: delta.merge_on(x, parameters[name], scaled)
+            if isinstance(delta, LowRankDelta) and name in self._linear
+            else delta.merge(parameters[name], scaled, self.merge)
             for name, delta in self._deltas().items()
         }
 

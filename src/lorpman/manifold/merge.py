@@ -46,7 +46,7 @@ def merge(weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor, way: Way = "auto
     ``B [rows, m, r]``, ``A [m, r, columns]``, ``alphas [b, m]``; ``rows * columns`` is the size
     of ``weight``.
     """
-    if _needs_plain_operations(alphas, weight):
+    if needs_plain_operations(alphas):
         way = "simple"
     elif way == "auto":
         way = cheapest(len(alphas), B.shape[2])
@@ -69,12 +69,12 @@ def cheapest(b: int, rank: int) -> Literal["product", "pairs"]:
     return "pairs" if pairs < product else "product"
 
 
-def _needs_plain_operations(alphas: Tensor, weight: Tensor) -> bool:
+def needs_plain_operations(alphas: Tensor) -> bool:
     """Whether something watches that only differentiable operations satisfy."""
     return (
         alphas.requires_grad
         or torch.compiler.is_compiling()
-        or torch.is_autocast_enabled(weight.device.type)
+        or torch.is_autocast_enabled(alphas.device.type)
         or torch._C._are_functorch_transforms_active()
     )
 

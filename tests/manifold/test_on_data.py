@@ -1,0 +1,216 @@
+"""A linear layer on the data itself: the same numbers as with merged weights, for less work."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lorpman as lp
+from lorpman.manifold import on_data
+
+WIDTH, SAMPLES = 24, 40
+
+
+class Flat(nn.Module):
+    """A view of the data is still the data."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(WIDTH, 3)
+
+    def forward(self, x):
+        return self.layer(x.reshape(len(x), 2, -1).flatten(1))
+
+
+class Changed(Flat):
+    """What is made from the data is not the data."""
+
+    def forward(self, x):
+        return self.layer(x - 1)
+
+
+class Twice(Flat):
+    """One layer on the data, used twice and changed in place between."""
+
+    def forward(self, x):
+        return self.layer(x).relu_() + self.layer(x)
+
+
+class WeightInView(Flat):
+    """A network that looks into its layer."""
+
+    def forward(self, x):
+        return self.layer(x) * self.layer.weight.norm() + self.layer.weight.sum(1)
+
+
+class Halves(nn.Module):
+    """Several tensors, in a dictionary."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(WIDTH, 3), nn.Linear(WIDTH, 3, bias=False)
+
+    def forward(self, x):
+        return self.one(x["a"]) + self.two(x["b"]) + self.one(x["b"])
+
+
+def _mlp(first=nn.ReLU):
+    return nn.Sequential(nn.Linear(WIDTH, 30), first(), nn.Linear(30, 3), nn.ReLU(inplace=True))
+
+
+def _in_place():
+    return nn.Sequential(nn.Linear(WIDTH, 30), nn.ReLU(inplace=True), nn.Linear(30, 2))
+
+
+def _dropped():
+    return nn.Sequential(nn.Dropout(0.5), *_mlp(nn.Dropout))
+
+
+NETWORKS = [_mlp, _in_place, _dropped, Flat, Changed, Twice, WeightInView]
+# How many of the layers can take part.
+ON_DATA = {_mlp: 1, _in_place: 1, Flat: 1, Twice: 1, WeightInView: 1}
+
+
+def _model(make, merge="auto", num_tasks=3):
+    torch.manual_seed(0)
+    model = lp.LowRank(make(), num_tasks, rank=2, scale=2.0, merge=merge).double()
+    for delta in model.low_rank_deltas().values():
+        nn.init.normal_(delta.B, std=0.3)
+    return model
+
+
+def _data(seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(SAMPLES, WIDTH, generator=generator, dtype=torch.float64)
+
+
+def _step(model, x, b=4):
+    torch.manual_seed(2)
+    output = model(x, lp.dirichlet(3, b))
+    output.square().sum().backward()
+    return output.detach(), {name: p.grad for name, p in model.named_parameters()}
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often the layer on the data was computed in its short way."""
+    found = []
+    short = on_data._LinearOnData.apply
+
+    def counted(*args):
+        found.append(args[0].shape)
+        return short(*args)
+
+    monkeypatch.setattr(on_data._LinearOnData, "apply", counted)
+    return found
+
+
+@pytest.mark.parametrize("make", NETWORKS)
+def test_outputs_and_gradients_are_those_of_merged_weights(make, calls):
+    found = _step(_model(make), _data())
+    assert len(calls) == ON_DATA.get(make, 0)
+    torch.testing.assert_close(found, _step(_model(make, "simple"), _data()))
+
+
+def test_several_tensors_are_several_data():
+    x = {"a": _data(1), "b": _data(2)}
+    torch.testing.assert_close(_step(_model(Halves), x), _step(_model(Halves, "simple"), x))
+
+
+def test_frozen_weights_get_no_gradient(calls):
+    def step(merge):
+        model = _model(_mlp, merge)
+        model.freeze()
+        return _step(model, _data())
+
+    found = step("auto")
+    assert calls
+    assert found[1]["network.0.weight"] is None
+    torch.testing.assert_close(found, step("simple"))
+
+
+def test_without_gradients_hidden_layers_are_not_taken_for_data(calls):
+    with torch.no_grad():
+        alphas = lp.dirichlet(3, 5)
+        found = _model(_mlp)(_data(), alphas)
+        assert len(calls) == 1
+        torch.testing.assert_close(found, _model(_mlp, "simple")(_data(), alphas))
+
+
+def test_data_with_a_gradient_get_it(calls):
+    def gradient(merge):
+        x = _data().requires_grad_()
+        _step(_model(_mlp, merge), x)
+        return x.grad
+
+    found = gradient("auto")
+    assert not calls
+    torch.testing.assert_close(found, gradient("simple"))
+
+
+@pytest.mark.parametrize("x", [_data()[0], _data()[:, None]], ids=["vector", "cube"])
+def test_other_shapes_take_merged_weights(x, calls):
+    found = _step(_model(_mlp), x)
+    assert not calls
+    torch.testing.assert_close(found, _step(_model(_mlp, "simple"), x))
+
+
+def test_the_choice_counts_the_work(calls):
+    """Three outputs, two preferences: the factors are wider than what they save."""
+    _step(_model(Flat), _data(), b=2)
+    assert not calls
+    _step(_model(Flat), _data(), b=4)
+    assert calls
+
+
+def test_a_subset_of_the_preferences_can_be_used():
+    model, other = _model(_mlp), _model(_mlp, "simple")
+    for each in (model, other):
+        torch.manual_seed(2)
+        each(_data(), lp.dirichlet(3, 4))[2].square().sum().backward()
+    for p, q in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad)
+
+
+def test_tied_weights_are_merged_where_they_are_tied():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(WIDTH, 6)
+            self.back = nn.Linear(6, WIDTH, bias=False)
+            self.back.weight = self.words.weight
+
+        def forward(self, x):
+            return self.back(self.words(x))
+
+    class TiedOtherWay(Tied):
+        def __init__(self):
+            super().__init__()
+            self.back, self.words = nn.Linear(6, WIDTH, bias=False), nn.Embedding(WIDTH, 6)
+            self.words.weight = self.back.weight
+
+    x = torch.randint(WIDTH, (SAMPLES,))
+    for make in (Tied, TiedOtherWay):
+        torch.testing.assert_close(_step(_model(make), x), _step(_model(make, "simple"), x))
+
+
+def test_the_network_is_as_before_afterwards():
+    model = _model(_mlp)
+    before = copy.deepcopy(model.state_dict())
+    _step(model, _data())
+    assert all(type(p) is nn.Parameter for p in model.parameters())
+    torch.testing.assert_close(model.state_dict(), before)
+
+
+def test_a_whole_fit_reaches_the_same_weights():
+    tasks = [lp.Task(name, F.mse_loss, F.mse_loss, maximise=False, reference=9.0) for name in "abc"]
+    batches = [(_data(i), list(_data(i + 9)[:, :3].T)) for i in range(3)]
+
+    def trained(merge):
+        model = _model(_mlp, merge)
+        lp.fit(model, tasks, batches, epochs=2, freeze_epoch=1, seed=0, progress=False)
+        return model.state_dict()
+
+    torch.testing.assert_close(trained("auto"), trained("simple"))
