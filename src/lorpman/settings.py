@@ -58,7 +58,7 @@ class Training(Group):
     freeze_heads: bool = False
     averaging: float = Field(0.0, ge=0, lt=1)
     """Decay per step of an exponential mean of the weights, which is what is kept; 0: none."""
-    watch_samples: int = Field(800, ge=0)
+    watch_samples: int = Field(640, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
     watch_preferences: int | None = Field(None, ge=1)
     """At how many preferences; default: as many as the final front has."""

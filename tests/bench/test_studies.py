@@ -2,7 +2,7 @@
 
 import pytest
 
-from lorpman.bench import growth, rivals, timing
+from lorpman.bench import growth, rivals, switches, timing
 from lorpman.bench.page import filled
 from lorpman.bench.pictures import draw_growth
 from lorpman.bench.timing import Conditions
@@ -67,3 +67,24 @@ def test_a_page_keeps_what_people_wrote():
     )
     with pytest.raises(UsageError, match="unknown part 'tables'"):
         filled("<!-- bench: tables -->\n<!-- end -->", described)
+
+
+def test_a_switch_is_measured_against_the_step_without():
+    found = switches.against_none(
+        "Census MLP", {"precision": "64-true"}, Conditions(threads=1, quick=True)
+    )
+    assert found["ratio"] > 1
+    assert len(found["rounds"]["none"]) == timing.QUICK_ROUNDS
+
+
+def test_a_switch_that_fails_leaves_the_others():
+    broken = switches.against_none(
+        "Census MLP", {"precision": "3-true"}, Conditions(threads=1, quick=True)
+    )
+    steps = [
+        {"network": "MLP", "switch": "bf16-mixed", **broken},
+        {"network": "MLP", "switch": "compile", "ratio": 0.5},
+    ]
+    text = switches.markdown({"steps": steps, "instructions": ""})
+    assert "| MLP | 0.50 | failed | - |" in text
+    assert "unknown precision '3-true'" in text

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -41,7 +42,7 @@ def run_python(code: str, arguments: Sequence[str], threads: int) -> Finished:
     )
     seconds = time.perf_counter() - began
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        said = done.stderr.strip().splitlines() or [_ending(done.returncode)]
         raise RuntimeError(f"a process of the benchmark failed: {said[-1]}")
     return Finished(done.stdout, seconds, _cpu_of_children() - before)
 
@@ -53,6 +54,15 @@ def call_in_child(
     module, _, name = function.rpartition(".")
     done = run_python(_CALL, [json.dumps([module, name, arguments])], threads)
     return json.loads(done.output.strip().splitlines()[-1]), done
+
+
+def _ending(code: int) -> str:
+    """What an exit code means.
+
+    >>> _ending(-4), _ending(1)
+    ('ended by SIGILL', 'exit code 1')
+    """
+    return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def _cpu_of_children() -> float:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lorpman.bench import growth, rivals
+from lorpman.bench import growth, rivals, switches
 from lorpman.bench.table import as_markdown
 from lorpman.errors import UsageError
 
@@ -58,5 +58,6 @@ _PARTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "conditions": _conditions,
     "table": lambda described: as_markdown(described["rows"]),
     "rivals": lambda described: _study(described, "rivals", rivals.markdown),
+    "switches": lambda described: _study(described, "switches", switches.markdown),
     "growth": lambda described: _study(described, "growth", growth.markdown),
 }

@@ -71,8 +71,10 @@ def _growth_lines(
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks(at, [str(value) for value in at])
+    low, high = axes.get_ylim()
     # Within one octave there would be no tick at the powers of two alone.
-    axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1.0, 1.25, 1.5, 1.75), numticks=8))
+    between = (1.0, 1.25, 1.5, 1.75) if high < 4 * low else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(base=2, subs=between, numticks=8))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.spines[["top", "right"]].set_visible(False)
 

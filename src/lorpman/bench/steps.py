@@ -8,11 +8,14 @@ from torch import Tensor, nn
 
 from lorpman.bench.workload import Workload
 from lorpman.data.base import Batch
+from lorpman.engine import Engine
 from lorpman.fit import _step
 from lorpman.manifold.base import Manifold
 from lorpman.runs import Spec
 from lorpman.task import Task
 from lorpman.training import Training
+
+_PLAIN_ENGINE = Engine()
 
 
 class _Endless:
@@ -33,10 +36,18 @@ class FitStep:
     bar, and a test compares the weights it reaches with those that ``fit`` does.
     """
 
-    def __init__(self, spec: Spec, model: Manifold, tasks: list[Task], batch: Any) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        model: Manifold,
+        tasks: list[Task],
+        batch: Any,
+        engine: Engine = _PLAIN_ENGINE,
+    ) -> None:
         training = spec.training
-        rule = spec.method.rule(spec.own)
-        self.run = Training(model, rule, training.make_optimizer(), None, spec.seed, None)
+        rule, make = spec.method.rule(spec.own), training.make_optimizer()
+        fabric, compiled = engine.start([]), engine.compiled
+        self.run = Training(model, rule, make, None, spec.seed, fabric, compiled=compiled)
         self.tasks = tasks
         self.window = training.window
         self.draw = spec.sampler() or model.sampler(training.concentration)
@@ -50,10 +61,12 @@ class FitStep:
         return losses
 
 
-def fit_step(workload: Workload, method: str = "lorpman") -> FitStep:
+def fit_step(
+    workload: Workload, method: str = "lorpman", engine: Engine = _PLAIN_ENGINE
+) -> FitStep:
     """A step of ``method`` on a workload, as a run of its preset takes it."""
-    model = workload.manifold(method)
-    return FitStep(workload.spec_of(method), model, workload.tasks, workload.fit_batch())
+    spec, model = workload.spec_of(method), workload.manifold(method)
+    return FitStep(spec, model, workload.tasks, workload.fit_batch(), engine)
 
 
 def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callable[[], None]:
