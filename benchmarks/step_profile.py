@@ -150,8 +150,8 @@ def main() -> None:
             f"The plain passes take {passes:.3g} billion multiplications, the merge and its "
             f"gradients {merge:.3g}, {merge / passes:.0%} of them. At the speed of a large matrix "
             f"product ({speed:.0f} billion a second) the latter take "
-            f"{1e3 * merge / speed:.3g} ms, {1e5 * merge / speed / plain.median('all'):.0f}% of the "
-            "plain steps.",
+            f"{1e3 * merge / speed:.3g} ms, {1e5 * merge / speed / plain.median('all'):.0f}% of "
+            "the plain steps.",
         ]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text("\n".join(lines) + "\n")

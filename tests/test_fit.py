@@ -144,6 +144,19 @@ def test_schedulers_step_once_per_epoch():
     _fit(scheduler=lambda o: plateau(o, patience=0))
 
 
+def test_schedulers_can_move_with_every_step():
+    moved = {"scheduler": lambda o: torch.optim.lr_scheduler.StepLR(o, 1, gamma=0.5)}
+    _, history = _fit(scheduler_interval="step", **moved)
+    steps = len(_loader())
+    rates = [record.learning_rate for record in history]
+    assert rates == pytest.approx([1e-3 / 2 ** (steps * epoch) for epoch in range(3)])
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau
+    with pytest.raises(lp.UsageError, match="ReduceLROnPlateau looks at the loss of an epoch"):
+        _fit(scheduler=plateau, scheduler_interval="step")
+    with pytest.raises(lp.UsageError, match="unknown scheduler_interval 'stp'"):
+        _fit(scheduler_interval="stp")
+
+
 def test_validation_reports_hypervolume():
     model, history = _fit(validation=batches(_data(), 30))
     front = lp.evaluate(model, _tasks(), batches(_data(), 60))

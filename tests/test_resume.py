@@ -96,6 +96,19 @@ def _stopping(loader, after):
     return Broken()
 
 
+def test_a_schedule_of_steps_goes_on_where_it_was(tmp_path):
+    path = tmp_path / "c.safetensors"
+
+    def fit(*args, **options):
+        scheduler = torch.optim.lr_scheduler.OneCycleLR
+        make = {"scheduler": lambda o: scheduler(o, 0.01, total_steps=16)}
+        return _fit(*args, scheduler_interval="step", **make, **options)[0]
+
+    with pytest.raises(Stopped):
+        fit(path, _stopping(_loader(), 7), checkpoint_every=1)
+    assert _same(fit(path, resume=True), fit())
+
+
 @pytest.mark.parametrize("own_generator", [True, False])
 @pytest.mark.parametrize("after", [1, 2, 4, 5, 6, 9, 11, 14])
 def test_interrupted_at_any_step_and_resumed(tmp_path, after, own_generator):

@@ -20,7 +20,7 @@ from lorpman.preference import Sampler
 from lorpman.progress import Progress, progress_bar
 from lorpman.rule import Rule
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
-from lorpman.training import MakeOptimizer, MakeScheduler, Saver, Training
+from lorpman.training import Interval, MakeOptimizer, MakeScheduler, Saver, Training
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -55,6 +55,7 @@ def fit(
     freeze_heads: bool = False,
     optimizer: Optimizer | MakeOptimizer | None = None,
     scheduler: LRScheduler | MakeScheduler | None = None,
+    scheduler_interval: Interval = "epoch",
     validation: Iterable[Any] | None = None,
     validation_alphas: Tensor | None = None,
     seed: int | None = None,
@@ -76,8 +77,9 @@ def fit(
     epoch ``freeze_epoch`` on, counted from 0, the main weights stay still.
 
     ``optimizer`` and ``scheduler`` are instances, or functions that make one (default: Adam,
-    1e-3); schedulers step once per epoch. With ``validation``, each epoch reports hypervolume,
-    at ``validation_alphas`` or the manifold's own preferences.
+    1e-3); schedulers move once per epoch, or with ``scheduler_interval="step"`` after every
+    step. With ``validation``, each epoch reports hypervolume, at ``validation_alphas`` or the
+    manifold's own preferences.
     ``seed`` fixes the preferences; default: drawn from torch's global generator. ``fabric``
     places the run (devices, precision, processes); with ``own_preferences`` every process draws
     preferences of its own; ``compiled`` runs the networks through torch.compile. With
@@ -94,7 +96,16 @@ def fit(
         raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
     draw = sampler if sampler is not None else model.sampler(concentration)
     run = Training(
-        model, objective, optimizer, scheduler, seed, fabric, own_preferences, compiled, averaging
+        model,
+        objective,
+        optimizer,
+        scheduler,
+        seed,
+        fabric,
+        own_preferences,
+        compiled,
+        averaging,
+        scheduler_interval,
     )
     path = None if checkpoint is None else Path(checkpoint)
     if resume and path is not None and checkpoints.exists(path):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from lorpman import checkpoint as checkpoints
 from lorpman.averaging import Averaging
 from lorpman.data.passes import Pass, capture, restore
-from lorpman.errors import TrainingInterrupted, UsageError
+from lorpman.errors import TrainingInterrupted, UsageError, unknown
 from lorpman.interrupt import Stop
 from lorpman.manifold.base import Manifold
 from lorpman.objective import Linear
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 MakeScheduler = Callable[[Optimizer], LRScheduler]
+Interval = Literal["epoch", "step"]
 
 
 class Training:
@@ -42,6 +43,7 @@ class Training:
         own_preferences: bool = False,
         compiled: bool = False,
         averaging: float = 0.0,
+        scheduler_interval: Interval = "epoch",
     ) -> None:
         self.model = model
         self.compiled = compiled
@@ -49,7 +51,8 @@ class Training:
         self.rule.prepare(model)
         self.fabric = _default_fabric() if fabric is None else fabric
         self.plain_optimizer = _make_optimizer(optimizer, model, self.rule)
-        self.scheduler = _make_scheduler(scheduler, self.plain_optimizer)
+        self.scheduler = _make_scheduler(scheduler, self.plain_optimizer, scheduler_interval)
+        self.scheduler_interval = scheduler_interval
         self.generator = torch.Generator()
         seed = int(torch.randint(2**62, ())) if seed is None else seed
         rank = self.fabric.global_rank if own_preferences else 0
@@ -134,6 +137,8 @@ class Training:
             self.optimizer.step()
         if self.averaging is not None:
             self.averaging.follow()
+        if self.scheduler is not None and self.scheduler_interval == "step":
+            self.scheduler.step()
         return kept[0]
 
     def shown(self) -> AbstractContextManager[None]:
@@ -162,7 +167,7 @@ class Training:
         mean = agree(self.fabric, self.losses / self.steps).tolist()
         if isinstance(self.scheduler, ReduceLROnPlateau):
             self.scheduler.step(sum(mean))
-        elif self.scheduler is not None:
+        elif self.scheduler is not None and self.scheduler_interval == "epoch":
             self.scheduler.step()
         self.epoch, self.steps, self.data = self.epoch + 1, 0, None
         self.losses, self.seconds = torch.zeros(self.model.num_tasks), 0.0
@@ -334,13 +339,19 @@ def _make_optimizer(
 
 
 def _make_scheduler(
-    scheduler: LRScheduler | MakeScheduler | None, optimizer: Optimizer
+    scheduler: LRScheduler | MakeScheduler | None, optimizer: Optimizer, interval: Interval
 ) -> LRScheduler | None:
+    if interval not in get_args(Interval):
+        raise unknown("scheduler_interval", interval, get_args(Interval))
     if scheduler is not None and not isinstance(scheduler, LRScheduler):
         scheduler = scheduler(optimizer)
     if scheduler is not None and scheduler.optimizer is not optimizer:
         raise UsageError(
             "the scheduler moves another optimizer than the one that trains; pass both, or a "
             "function that makes the scheduler from the optimizer"
+        )
+    if interval == "step" and isinstance(scheduler, ReduceLROnPlateau):
+        raise UsageError(
+            "ReduceLROnPlateau looks at the loss of an epoch; use scheduler_interval='epoch'"
         )
     return scheduler
