@@ -3,7 +3,7 @@
     python benchmarks/recipe.py lorpman pamal cosmos phn --out results/recipe/search
 
 starts from each method's preset and tries four changes, one after the other, with one seed: three
-times the learning rate, which rises over an epoch, and a mean of the weights; six times; preferences
+times the learning rate, rising over an epoch, and a mean of the weights; six times; preferences
 that are spread and nearer to the middle; and one change of the method's own. What raises the
 hypervolume stays. It is taken on pairs of digits that are in no training pair. Trials are noted in
 one JSON file for each method as they end, and are not trained again; all files together make one
