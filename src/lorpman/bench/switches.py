@@ -9,7 +9,7 @@ import torch
 from lorpman.bench.child import call_in_child
 from lorpman.bench.steps import fit_step
 from lorpman.bench.timing import Conditions, Times, interleave, ratio
-from lorpman.bench.workload import Workload, census, lenet, resnet
+from lorpman.bench.workload import Workload, census, lenet
 from lorpman.engine import Engine
 
 SWITCHES: dict[str, dict[str, Any]] = {
@@ -20,18 +20,16 @@ SWITCHES: dict[str, dict[str, Any]] = {
 NETWORKS: dict[str, Callable[[], Workload]] = {
     "MultiMNIST LeNet": lenet,
     "Census MLP": census,
-    "ResNet-18 at half width, m=40": lambda: resnet(width=32),
 }
 _INSTRUCTIONS = "ONEDNN_MAX_CPU_ISA"
 """The variable that keeps the library below PyTorch from instructions that do not work."""
 
 
 def switches(conditions: Conditions) -> dict[str, Any]:
-    """A step with every switch by the step without, for some networks.
+    """A step with every switch by the step without, for two networks.
 
     Quick: without compiling, which takes longer than everything else.
     """
-    names = list(NETWORKS)[: 2 if conditions.quick else None]
     chosen = [name for name in SWITCHES if not (conditions.quick and name != "bf16-mixed")]
     found = [
         {
@@ -39,7 +37,7 @@ def switches(conditions: Conditions) -> dict[str, Any]:
             "switch": switch,
             **against_none(network, SWITCHES[switch], conditions),
         }
-        for network in names
+        for network in NETWORKS
         for switch in chosen
     ]
     return {"steps": found, "instructions": os.environ.get(_INSTRUCTIONS, "")}
