@@ -139,6 +139,20 @@ def test_without_gradients_hidden_layers_are_not_taken_for_data(calls):
         torch.testing.assert_close(found, _model(_mlp, "simple")(_data(), alphas))
 
 
+def test_it_works_on_data_made_for_inference(calls):
+    alphas = lp.dirichlet(3, 5)
+    with torch.inference_mode():
+        found = _model(_mlp)(_data(), alphas)
+        assert len(calls) == 1
+    torch.testing.assert_close(found.clone(), _model(_mlp, "simple")(_data(), alphas).detach())
+
+
+def test_it_works_without_data():
+    model = lp.LowRank(_mlp(), 3, rank=2).to("meta")
+    output = model(torch.empty(7, WIDTH, device="meta"), lp.dirichlet(3, 4))
+    assert output.shape == (4, 7, 3)
+
+
 def test_data_with_a_gradient_get_it(calls):
     def gradient(merge):
         x = _data().requires_grad_()

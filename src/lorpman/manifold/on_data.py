@@ -59,7 +59,7 @@ class _Layer:
 
     def output_at(self, index: int, x: Tensor, bias: Tensor | None) -> Tensor | None:
         """The layer's output, once for each preference; None where the weight is needed."""
-        seen = (x.data_ptr(), x.shape, x.stride(), x._version, id(bias)) if self._applies(x) else ()
+        seen = (*_place(x), id(bias)) if self._applies(x) else ()
         if seen and not self.seen:
             self.seen = seen
             outputs = _LinearOnData.apply(x, self.weight, bias, *self.factors, self.alphas)
@@ -85,7 +85,14 @@ def _may_be_data(value: object) -> bool:
 
 
 def _memory(value: Tensor) -> int:
-    return value.untyped_storage().data_ptr()
+    """The same for views of one tensor. Not an address, which a tensor without data has not."""
+    return value.untyped_storage()._cdata
+
+
+def _place(value: Tensor) -> tuple[object, ...]:
+    """The same if nothing about a tensor, or in it, has changed."""
+    version = 0 if value.is_inference() else value._version
+    return _memory(value), value.storage_offset(), value.shape, value.stride(), version
 
 
 class LazyWeight(Tensor):
