@@ -71,10 +71,11 @@ def cheapest(b: int, rank: int) -> Literal["product", "pairs"]:
 
 def needs_plain_operations(alphas: Tensor) -> bool:
     """Whether something watches that only differentiable operations satisfy."""
+    device = alphas.device.type
     return (
         alphas.requires_grad
         or torch.compiler.is_compiling()
-        or torch.is_autocast_enabled(alphas.device.type)
+        or (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
         or torch._C._are_functorch_transforms_active()
     )
 
