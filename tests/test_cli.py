@@ -10,6 +10,7 @@ import torch
 
 from command_line import command, files, notes, refused, run
 from lorpman.cli import main
+from lorpman.files import held
 from lorpman.front import Front
 
 QUICK = ["--epochs", "1", "--quiet", "--set", "watch_samples=100"]
@@ -147,6 +148,10 @@ def test_a_run_directory_is_never_overwritten(capsys, trained):
     assert "holds a run with other settings" in refused(
         capsys, "train", "multidigits", "--out", trained, "--resume", "--seed", 3, *QUICK
     )
+    with held(trained):
+        assert "is in use by another training" in refused(
+            capsys, "train", "multidigits", "--out", trained, "--resume", *QUICK
+        )
     assert files(trained) == before
 
 

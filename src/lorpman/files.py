@@ -1,5 +1,6 @@
 """Files that are either the old ones or the new ones, never half of one."""
 
+import errno
 import json
 import os
 import uuid
@@ -43,6 +44,34 @@ def replacing(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Nobody else holds ``folder`` inside this context; it ends with the process at the latest.
+
+    Where the system or the file system has no locks, nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UsageError(
+            f"{folder} is in use by another training; wait for its end, or choose another --out"
+        ) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS):
+            raise
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def temporaries(path: Path) -> list[Path]:

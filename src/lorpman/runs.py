@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,7 @@ from lorpman.data.base import Splits, batches
 from lorpman.engine import Engine, is_first_process, leave, together
 from lorpman.errors import UsageError, unknown
 from lorpman.evaluate import evaluate
-from lorpman.files import read_json, write_json
+from lorpman.files import held, read_json, write_json
 from lorpman.fit_spec import EVALUATION_BATCH, fit_spec
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
@@ -167,11 +168,29 @@ def train(
     first = is_first_process()
     if first:
         _check_free(out, spec, engine, resume)
-    splits, tasks = spec.load(root), spec.tasks()
+    splits = spec.load(root)
     model = spec.build()
     check_freezing(spec, model)
     if first:
         _claim(out, spec, model, engine)
+    with held(out) if first else nullcontext():
+        return _train(
+            spec, model, splits, out, engine, watchers, resume, progress, checkpoint_every
+        )
+
+
+def _train(
+    spec: Spec,
+    model: Manifold,
+    splits: Splits,
+    out: Path,
+    engine: Engine,
+    watchers: Sequence[Any],
+    resume: bool,
+    progress: bool,
+    checkpoint_every: int | None,
+) -> Result:
+    """Train in a directory that is this run's alone."""
     fabric = engine.start(watchers)
     with together(fabric):
         notes = None
@@ -192,7 +211,9 @@ def train(
         )
         leave(fabric)
     assert notes is not None
-    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=spec.method.name)
+    front = evaluate(
+        model, spec.tasks(), batches(splits.test, EVALUATION_BATCH), label=spec.method.name
+    )
     front.save(out / "front.json")
     front.plot(out / "front.png")
     if spec.problem.figure is not None:
