@@ -185,7 +185,7 @@ def _train(
     splits: Splits,
     out: Path,
     engine: Engine,
-    watchers: Sequence[Any],
+    watchers: list[Any],
     resume: bool,
     progress: bool,
     checkpoint_every: int | None,
