@@ -2,9 +2,10 @@
 
     python benchmarks/recipe.py lorpman pamal cosmos phn --out results/recipe/search
 
-starts from each method's preset and tries four changes, one after the other, with one seed: three
-times the learning rate, rising over an epoch, and a mean of the weights; six times; preferences
-that are spread and nearer to the middle; and one change of the method's own. What raises the
+starts from each method's preset and tries five changes, one after the other, with one seed: six
+times the learning rate, rising over five epochs and falling as a cosine; fifteen times; a mean of
+the weights and preferences that are spread; preferences nearer to the middle; and one change of
+the method's own. What raises the
 hypervolume stays. It is taken on pairs of digits that are in no training pair. Trials are noted in
 one JSON file for each method as they end, and are not trained again; all files together make one
 Markdown table.
@@ -37,9 +38,10 @@ def steps(spec: Spec) -> list[dict[str, Any]]:
     rate = spec.training.learning_rate
     return [
         {},
-        {"learning_rate": round(3 * rate, 12), "ramp_epochs": 1, "averaging": 0.998},
-        {"learning_rate": round(6 * rate, 12)},
-        {"sampling": "stratified", "concentration": 4.0},
+        {"learning_rate": round(6 * rate, 12), "ramp_epochs": 5, "scheduler": "cosine"},
+        {"learning_rate": round(15 * rate, 12)},
+        {"averaging": 0.998, "sampling": "stratified"},
+        {"concentration": 4.0},
         OWN[spec.method.name],
     ]
 
