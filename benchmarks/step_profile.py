@@ -131,7 +131,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     lines = [
-        "One step of LORPMAN beside b plain ones with channels-last images and a fused optimiser: "
+        "One step of LORPMAN beside b plain ones with images laid out alike and a fused optimiser: "
         "processor time in ms on one thread. The merge is a part of the forward pass; its gradient "
         "is a part of the backward pass. Made by `python benchmarks/step_profile.py "
         f"{' '.join(options.workloads)} --out {options.out}`.",

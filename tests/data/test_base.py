@@ -70,3 +70,12 @@ def test_lengths_must_agree_and_splits_must_not_be_empty() -> None:
     with pytest.raises(UsageError, match="the validation split is empty"):
         Splits(numbers(), numbers(0), numbers())
     assert generators(numbers()) == []
+
+
+def test_images_are_laid_out_as_the_dataset_says():
+    x, rows = torch.rand(4, 3, 5, 5), torch.tensor([[0, 1], [2, 3]])
+    for last in (True, False):
+        image, _ = next(iter(batches(Arrays(x, [], channels_last=last), 2)))
+        parts, _ = next(iter(batches(TaskArrays(x, torch.arange(4), rows, channels_last=last), 2)))
+        for value in (image, *parts):
+            assert value.is_contiguous(memory_format=torch.channels_last) == last

@@ -53,17 +53,14 @@ def _epochs(workload: Workload, count: int) -> dict[str, Callable[[], object]]:
     """
     size = workload.spec.training.batch_size
     x = workload.x.repeat(count, 1, 1, 1)
-    data = Arrays(x, [target.repeat(count) for target in workload.targets])
+    targets = [target.repeat(count) for target in workload.targets]
+    data, usual = Arrays(x, targets), Arrays(x, targets, channels_last=False)
     contenders: dict[str, Callable[[], object]] = {
-        "plain": _plain_epoch(workload, DataLoader(data, size, shuffle=True, collate_fn=_as_it_is))
+        "plain": _plain_epoch(workload, batches(usual, size, shuffle=True))
     }
     for name in METHODS:
         contenders[name] = _fit_epoch(workload, name, batches(data, size, shuffle=True))
     return contenders
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
 
 
 def _plain_epoch(workload: Workload, loader: "DataLoader[Batch]") -> Callable[[], None]:

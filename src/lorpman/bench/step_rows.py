@@ -10,7 +10,7 @@ from lorpman.bench.steps import fit_step, plain_steps
 from lorpman.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.bench.workload import Workload, census, lenet, resnet, vgg
 
-TUNED = "with channels-last images and a fused optimiser"
+TUNED = "with images laid out as ours and a fused optimiser"
 _HALF_WIDTH = "quick: the network at half its width"
 # Two PaMaLs of 20 networks each, with gradients and momentum: 3.6 GB each, and room to work in.
 _PAMAL_BYTES = 9 * 2**30

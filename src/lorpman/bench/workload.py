@@ -1,7 +1,7 @@
 """What is trained in the rows about steps: a preset, its network, and one mini-batch for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from lorpman.data.base import Arrays, Batch, batches
 from lorpman.manifold.base import Manifold
 from lorpman.method import Shared
 from lorpman.nets.shared_bottom import SharedBottom
-from lorpman.nets.vgg import TaskNormVGG16
+from lorpman.nets.vgg import TaskNormVGG16, channels_last_helps
 from lorpman.runs import Spec
 from lorpman.task import Task
 
@@ -54,14 +54,16 @@ class Workload:
     targets: list[Tensor]
     tasks: list[Task] = field(default_factory=list)
     shared: Shared = None
+    channels_last: bool = True
 
     def plain_batch(self) -> Batch:
         """The mini-batch as PyTorch lays images out (NCHW)."""
         return self.x, self.targets
 
     def fit_batch(self) -> Batch:
-        """The mini-batch as the loader of a run gives it to ``fit``: images channels-last."""
-        return next(iter(batches(Arrays(self.x, self.targets), len(self.x))))
+        """The mini-batch as a run's loader gives it to ``fit``: images mostly channels-last."""
+        data = Arrays(self.x, self.targets, channels_last=self.channels_last)
+        return next(iter(batches(data, len(self.x))))
 
     def manifold(self, method: str = "lorpman") -> Manifold:
         """A manifold over the network, with the preset's settings for ``method``."""
@@ -116,7 +118,8 @@ def vgg(width: int = 64, batch: int = 64) -> Workload:
         heads = [nn.Linear(bottom.out_features, 10) for _ in range(20)]
         return SharedBottom(bottom, heads)
 
-    return from_preset("cifar100", (3, 32, 32), 5, {"width": width}, network, batch)
+    made = from_preset("cifar100", (3, 32, 32), 5, {"width": width}, network, batch)
+    return replace(made, channels_last=channels_last_helps(width))
 
 
 def resnet(width: int = 64, batch: int = 32) -> Workload:

@@ -42,6 +42,7 @@ def load(
     augment: bool = True,
     train: int | None = None,
     test: int | None = None,
+    channels_last: bool = True,
 ) -> Splits:
     """Inputs 20 times ``[n, 3, 32, 32]``, targets 20 times ``[n]``, from ``root/cifar100``.
 
@@ -52,6 +53,7 @@ def load(
         augment: move (by up to 4 pixels) and mirror training images at random.
         train: use only so many training images of each task, and
         test: so many test images; for small machines.
+        channels_last: how batches lay images out.
     """
     folder = Path(root) / "cifar100" / "cifar-100-python"
     x, target, rows = _read(folder / "train", Path(root))
@@ -67,9 +69,9 @@ def load(
     unseen, labels, places = _read(folder / "test", Path(root))
     reduced = [f"{n} {what}" for n, what in ((train, "training"), (test, "test")) if n is not None]
     return Splits(
-        TaskArrays(x, target, kept, Normalise(generator) if augment else plain),
-        TaskArrays(x, target, held, plain),
-        TaskArrays(unseen, labels, places[:, :test], plain),
+        TaskArrays(x, target, kept, Normalise(generator) if augment else plain, channels_last),
+        TaskArrays(x, target, held, plain, channels_last),
+        TaskArrays(unseen, labels, places[:, :test], plain, channels_last),
         note=f"CIFAR-100: {' and '.join(reduced)} images of each task" if reduced else "",
     )
 

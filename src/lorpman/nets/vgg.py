@@ -13,6 +13,14 @@ _CHANNELS = (64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512)
 _POOL_AFTER = (1, 3, 6, 9)
 
 
+def channels_last_helps(width: int) -> bool:
+    """Whether images of 32 x 32 pixels pass faster with their channels side by side in memory.
+
+    Measured on a CPU: a quarter faster at width 16, alike at 32, a sixth slower at 64.
+    """
+    return width < 64
+
+
 class TaskNormVGG16(nn.Module):
     """Per-task images ``[n_i, 3, 32, 32]`` to per-task features ``[n_i, 8 * width]``.
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from lorpman.data import cifar100
-from lorpman.nets.vgg import vgg16
+from lorpman.nets.vgg import channels_last_helps, vgg16
 from lorpman.problems.base import Problem
 from lorpman.scores import accuracy, cross_entropy
 from lorpman.settings import Group
@@ -34,6 +34,7 @@ PROBLEM = Problem(
         train=settings.train_images,
         test=settings.test_images,
         augment=settings.augment,
+        channels_last=channels_last_helps(settings.width),
     ),
     settings=CifarSettings,
     # One set of norm layers per task, neither combined nor adapted: the published counts say so.
