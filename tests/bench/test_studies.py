@@ -34,7 +34,7 @@ def test_what_lies_above_the_formula_is_named():
         {"m": 2, "seconds": 1.0, "expected seconds": 1.0},
         {"m": 5, "seconds": 2.0, "expected seconds": 1.0},
     ]
-    assert [p["m"] for p in growth.too_fast(points, "seconds")] == [5]
+    assert [p["m"] for p in growth.above(points, "seconds")] == [5]
 
 
 def test_memory_by_the_formula_grows_with_each_axis():

@@ -25,7 +25,9 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         part = row["value"] / row["target"]
         axes.barh(place, part, color=_MET if row["status"] == "met" else _MISSED, height=0.6)
         said = f"{number(row['value'], row['unit'])} of {number(row['target'], row['unit'])}"
-        axes.text(part + 0.02, place, said, va="center", fontsize=8)
+        # On white, since the line of the target may pass behind it.
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        axes.text(part + 0.02, place, said, va="center", fontsize=8, bbox=white)
     axes.set_yticks(range(len(shown)), [row["name"] for row in shown])
     axes.invert_yaxis()
     axes.axvline(1.0, color="black", lw=1)
