@@ -88,3 +88,8 @@ def test_a_switch_that_fails_leaves_the_others():
     text = switches.markdown({"steps": steps, "instructions": ""})
     assert "| MLP | 0.50 | failed | - |" in text
     assert "unknown precision '3-true'" in text
+
+
+def test_a_quick_run_switches_nothing():
+    found = switches.switches(Conditions(threads=1, quick=True))
+    assert switches.markdown(found) == "Not part of a quick run."
