@@ -112,7 +112,7 @@ class _Product(torch.autograd.Function):
                 to_B.addcmul_((g @ beside.T).view(B.shape), alpha[:, None].expand_as(B))
             if to_A is not None:
                 to_A.addmm_(_scaled(B, alpha).T, g)
-        to_weight = _sum(gradients) if wants_weight else None
+        to_weight = sum_of(gradients) if wants_weight else None
         return to_weight, to_B, None if to_A is None else to_A.view(A.shape), None
 
 
@@ -146,16 +146,18 @@ class _Pairs(torch.autograd.Function):
                 to_B[rows] = torch.bmm(to_pairs, A.transpose(1, 2)).transpose(0, 1)
             if to_A is not None:
                 to_A.baddbmm_(by_task[:, rows].transpose(1, 2), to_pairs)
-        return _sum(gradients) if wants_weight else None, to_B, to_A, None
+        return sum_of(gradients) if wants_weight else None, to_B, to_A, None
 
 
 def _scaled(B: Tensor, alpha: Tensor) -> Tensor:
     return (B * alpha[:, None]).flatten(1)
 
 
-def _sum(gradients: tuple[Tensor, ...]) -> Tensor:
-    total = gradients[0].clone()
-    for gradient in gradients[1:]:
+def sum_of(gradients: tuple[Tensor, ...]) -> Tensor:
+    """Their sum, with one pass over memory for each but the first; never in place of one."""
+    first, *others = gradients
+    total = first + others[0] if others else first.clone()
+    for gradient in others[1:]:
         total += gradient
     return total
 

@@ -16,6 +16,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
+from lorpman.manifold.merge import sum_of
+
 
 def lazy_weights(
     weight: Tensor,
@@ -151,10 +153,7 @@ class _LinearOnData(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, inner, B, A, scales = ctx.saved_tensors
         _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
-        total = gradients[0].clone()
-        for gradient in gradients[1:]:
-            total += gradient
-        beside = B.flatten(1)
+        total, beside = sum_of(gradients), B.flatten(1)
         to_B, to_inner = torch.zeros_like(beside), torch.zeros_like(inner)
         for scale, gradient in zip(scales, gradients, strict=True):
             to_B.addmm_(gradient.T, inner * scale)
