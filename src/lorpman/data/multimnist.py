@@ -31,7 +31,6 @@ def load(
     source: Literal["mnist", "fashion"] = "mnist",
     sizes: tuple[int, int, int] = (50_000, 10_000, 10_000),
     seed: int = 0,
-    held_out: bool = False,
 ) -> Splits:
     """Inputs ``[n, 1, 28, 28]``, targets left ``[n]`` and right ``[n]``, from ``root/source``.
 
@@ -41,9 +40,6 @@ def load(
         sizes: training, validation and test samples. The pairs of the first two come from the
             original training set and are drawn independently, so cutting them is a random split.
         seed: draws the pairs; the default is the one that all results use.
-        held_out: whether validation pairs are made of the last sixth of the original training
-            images and training pairs of the others. Otherwise, as published, both show the
-            same images, and validation cannot tell learning from remembering.
     """
     if source not in FOLDERS:
         raise unknown("source", source, FOLDERS)
@@ -52,9 +48,9 @@ def load(
     folder, problem = Path(root) / source, FOLDERS[source]
     names = [f"{p}-{k}" for p in ("train", "t10k") for k in ("images-idx3", "labels-idx1")]
     paths = [idx.find(folder, f"{name}-ubyte", problem) for name in names]
-    options = {"sizes": list(sizes), "seed": seed, "held_out": held_out}
+    options = {"sizes": list(sizes), "seed": seed}
     preparation = Preparation(problem, VERSION, checksum(paths), options)
-    tensors = cached(preparation, lambda: _prepare(paths, sizes, seed, held_out))
+    tensors = cached(preparation, lambda: _prepare(paths, sizes, seed))
     train, validation, test = (
         Arrays(tensors[f"{name}.x"], [tensors[f"{name}.left"], tensors[f"{name}.right"]])
         for name in ("train", "validation", "test")
@@ -62,16 +58,12 @@ def load(
     return Splits(train, validation, test)
 
 
-def _prepare(paths: list[Path], sizes: tuple[int, int, int], seed: int, held_out: bool) -> Tensors:
+def _prepare(paths: list[Path], sizes: tuple[int, int, int], seed: int) -> Tensors:
     rng = np.random.default_rng(seed)
     train, test = _read(paths[0], paths[1]), _read(paths[2], paths[3])
-    validation = train
-    if held_out:
-        cut = len(train[0]) * 5 // 6
-        train, validation = (train[0][:cut], train[1][:cut]), (train[0][cut:], train[1][cut:])
     out = {}
     for name, originals, n in zip(
-        ("train", "validation", "test"), (train, validation, test), sizes, strict=True
+        ("train", "validation", "test"), (train, train, test), sizes, strict=True
     ):
         images, labels = originals
         left, right = pairs(len(images), n, rng)
