@@ -149,7 +149,7 @@ def test_schedulers_can_move_with_every_step():
     _, history = _fit(scheduler_interval="step", **moved)
     steps = len(_loader())
     rates = [record.learning_rate for record in history]
-    assert rates == pytest.approx([1e-3 / 2 ** (steps * epoch) for epoch in range(3)])
+    assert rates == pytest.approx([1e-3 / 2 ** (steps * epoch - 1) for epoch in (1, 2, 3)])
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau
     with pytest.raises(lp.UsageError, match="ReduceLROnPlateau looks at the loss of an epoch"):
         _fit(scheduler=plateau, scheduler_interval="step")

@@ -106,6 +106,8 @@ def test_a_schedule_of_steps_goes_on_where_it_was(tmp_path):
 
     with pytest.raises(Stopped):
         fit(path, _stopping(_loader(), 7), checkpoint_every=1)
+    with pytest.raises(lp.UsageError, match="moves with every step, and this one with every epoch"):
+        _fit(path, resume=True)
     assert _same(fit(path, resume=True), fit())
 
 

@@ -37,6 +37,7 @@ class Epoch:
     hypervolume: float | None
     """Of the front on the validation data."""
     learning_rate: float
+    """Of its last step."""
     frozen: bool
     seconds: float
 
@@ -122,7 +123,7 @@ def fit(
             run.begin_epoch(epochs)
             if run.epoch == freeze_epoch and not run.frozen:
                 run.freeze(freeze_heads)
-            rate, began = run.learning_rate(), time.perf_counter() - run.seconds
+            began = time.perf_counter() - run.seconds
             _epoch(run, tasks, loader, draw, window, epochs, bar, saver)
             means = run.finish_epoch()
             volume = None
@@ -131,7 +132,7 @@ def fit(
                     volume = _hypervolume(run, tasks, validation, validation_alphas)
             named = {task.name: value for task, value in zip(tasks, means, strict=True)}
             seconds = time.perf_counter() - began
-            record = Epoch(run.epoch, named, volume, rate, model.frozen, seconds)
+            record = Epoch(run.epoch, named, volume, run.last_rate, model.frozen, seconds)
             history.append(record)
             bar.epoch(record.number, named, volume)
             if on_epoch is not None and first:

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -171,58 +171,45 @@ def train(
     splits = spec.load(root)
     model = spec.build()
     check_freezing(spec, model)
-    if first:
-        _claim(out, spec, model, engine)
-    with held(out) if first else nullcontext():
-        return _train(
-            spec, model, splits, out, engine, watchers, resume, progress, checkpoint_every
+    with ExitStack() as alone:
+        if first:
+            _make(out)
+            alone.enter_context(held(out))
+            # Another training may have come and gone while the data was loaded.
+            _check_free(out, spec, engine, resume)
+            _claim(out, spec, model, engine)
+        fabric = engine.start(watchers)
+        with together(fabric):
+            notes = None
+            if fabric.is_global_zero:
+                notes = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
+            fit_spec(
+                spec,
+                model,
+                splits,
+                fabric=fabric,
+                own_preferences=engine.own_preferences,
+                compiled=engine.compiled,
+                progress=progress,
+                checkpoint=out / "checkpoint.safetensors",
+                checkpoint_every=checkpoint_every,
+                resume=resume,
+                on_epoch=None if notes is None else notes.add,
+            )
+            leave(fabric)
+        assert notes is not None
+        front = evaluate(
+            model, spec.tasks(), batches(splits.test, EVALUATION_BATCH), label=spec.method.name
         )
-
-
-def _train(
-    spec: Spec,
-    model: Manifold,
-    splits: Splits,
-    out: Path,
-    engine: Engine,
-    watchers: list[Any],
-    resume: bool,
-    progress: bool,
-    checkpoint_every: int | None,
-) -> Result:
-    """Train in a directory that is this run's alone."""
-    fabric = engine.start(watchers)
-    with together(fabric):
-        notes = None
-        if fabric.is_global_zero:
-            notes = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
-        fit_spec(
-            spec,
-            model,
-            splits,
-            fabric=fabric,
-            own_preferences=engine.own_preferences,
-            compiled=engine.compiled,
-            progress=progress,
-            checkpoint=out / "checkpoint.safetensors",
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-            on_epoch=None if notes is None else notes.add,
-        )
-        leave(fabric)
-    assert notes is not None
-    front = evaluate(
-        model, spec.tasks(), batches(splits.test, EVALUATION_BATCH), label=spec.method.name
-    )
-    front.save(out / "front.json")
-    front.plot(out / "front.png")
-    if spec.problem.figure is not None:
-        spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
-    for name, draw in model.pictures().items():
-        draw(out / f"{name}.png")
-    network = model.solution(model.preferences()[0])
-    count = sum(p.numel() for p in network.parameters())
-    return Result(model, front, count, notes.seconds(), splits.note)
+        front.save(out / "front.json")
+        front.plot(out / "front.png")
+        if spec.problem.figure is not None:
+            spec.problem.figure(notes.read(), front, out / f"{spec.problem.name}.png")
+        for name, draw in model.pictures().items():
+            draw(out / f"{name}.png")
+        network = model.solution(model.preferences()[0])
+        count = sum(p.numel() for p in network.parameters())
+        return Result(model, front, count, notes.seconds(), splits.note)
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
@@ -315,12 +302,16 @@ def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
     return {**Engine().described(), **before}
 
 
-def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
-    """Make ``out`` this run's directory; not before its data is there."""
+def _make(out: Path) -> None:
+    """The directory of a run; not before its data is there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+
+
+def _claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
+    """Make ``out``, which is held, this run's directory."""
     # safetensors writes to names of its own first, and a kill leaves them behind.
     for leftover in out.glob(".tmp??????"):
         leftover.unlink(missing_ok=True)

@@ -66,6 +66,8 @@ class Training:
         self.losses = torch.zeros(model.num_tasks)
         """Sums over those steps."""
         self.seconds = 0.0
+        self.last_rate = 0.0
+        """Of the last step."""
         self.data: Pass | None = None
         self._set_up()
         self.averaging = Averaging(model, averaging) if averaging else None
@@ -137,6 +139,7 @@ class Training:
             self.optimizer.step()
         if self.averaging is not None:
             self.averaging.follow()
+        self.last_rate = self.learning_rate()
         if self.scheduler is not None and self.scheduler_interval == "step":
             self.scheduler.step()
         return kept[0]
@@ -224,12 +227,14 @@ class Training:
             "steps_done": self.steps,
             "losses": self.losses,
             "seconds": self.seconds,
+            "last_rate": self.last_rate,
             "frozen": self.frozen,
             "model": shown,
             "averaging": trained,
             "rule": dict(self.rule.state_dict()),
             "optimizer": self.plain_optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+            "scheduler_interval": self.scheduler_interval,
             "processes": from_every_process(self.fabric, mine),
         }
 
@@ -238,6 +243,12 @@ class Training:
         state = checkpoints.load_latest(path)
         if "processes" not in state:
             raise UsageError(f"checkpoint {path} is of another version and cannot be resumed")
+        interval = state.get("scheduler_interval", "epoch")
+        if self.scheduler is not None and interval != self.scheduler_interval:
+            raise UsageError(
+                f"the schedule of checkpoint {path} moves with every {interval}, and this one with "
+                f"every {self.scheduler_interval}; resume with the settings it was begun with"
+            )
         if len(state["processes"]) != self.fabric.world_size:
             raise UsageError(
                 f"checkpoint {path} is of {len(state['processes'])} processes, found "
@@ -259,6 +270,7 @@ class Training:
             self.scheduler.load_state_dict(state["scheduler"])
         self.epoch, self.steps = int(state["epochs_done"]), int(state["steps_done"])
         self.losses, self.seconds = state["losses"], float(state["seconds"])
+        self.last_rate = float(state.get("last_rate", self.learning_rate()))
         mine = state["processes"][self.fabric.global_rank]
         self.generator.set_state(mine["preferences"])
         if mine["data"] is not None:

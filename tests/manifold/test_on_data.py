@@ -45,6 +45,75 @@ class WeightInView(Flat):
         return self.layer(x) * self.layer.weight.norm() + self.layer.weight.sum(1)
 
 
+class PeekWithoutGradients(Flat):
+    """Somebody looks at the weight where gradients are off."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = x.to(self.layer.weight.dtype) * (1 + 0 * self.layer.weight.norm())
+        return self.layer(x * 1)
+
+
+class PartWithoutGradients(Flat):
+    """A part of the network runs without gradients, on the same data."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            target = self.layer(x)
+        return self.layer(x) + target
+
+
+class OwnBias(nn.Module):
+    """A bias that is made anew, and differs by preference."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(WIDTH, 30), nn.LayerNorm(30)
+
+    def forward(self, x):
+        return F.linear(x, self.layer.weight, self.layer.bias * self.norm.weight)
+
+
+class Renormed(Flat):
+    """The network changes its weight before it uses it."""
+
+    def forward(self, x):
+        self.layer.weight.data = self.layer.weight.data.renorm(2, 0, 0.1)
+        return self.layer(x)
+
+
+class Rounding(torch.autograd.Function):
+    @staticmethod
+    def forward(_, weight):
+        return weight.sign()
+
+    @staticmethod
+    def backward(_, gradient):
+        return gradient
+
+
+class Binary(Flat):
+    """A function of its own on the weight."""
+
+    def forward(self, x):
+        return F.linear(x, Rounding.apply(self.layer.weight), self.layer.bias)
+
+
+class InHalf(Flat):
+    """Fewer bits for a part of the network."""
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.float16):
+            return self.layer(x.float()).double() + self.layer(x)
+
+
+class ByRow(Flat):
+    """Every row by itself, all at once."""
+
+    def forward(self, x):
+        return torch.vmap(self.layer)(x)
+
+
 class Halves(nn.Module):
     """Several tensors, in a dictionary."""
 
@@ -68,9 +137,23 @@ def _dropped():
     return nn.Sequential(nn.Dropout(0.5), *_mlp(nn.Dropout))
 
 
-NETWORKS = [_mlp, _in_place, _dropped, Flat, Changed, Twice, WeightInView]
+NETWORKS = [
+    _mlp,
+    _in_place,
+    _dropped,
+    Flat,
+    Changed,
+    Twice,
+    WeightInView,
+    PeekWithoutGradients,
+    PartWithoutGradients,
+    OwnBias,
+    Renormed,
+    Binary,
+    ByRow,
+]
 # How many of the layers can take part.
-ON_DATA = {_mlp: 1, _in_place: 1, Flat: 1, Twice: 1, WeightInView: 1}
+ON_DATA = {_mlp: 1, _in_place: 1, Flat: 1, Twice: 1, WeightInView: 1, PartWithoutGradients: 0}
 
 
 def _model(make, merge="auto", num_tasks=3):
@@ -111,7 +194,25 @@ def calls(monkeypatch):
 def test_outputs_and_gradients_are_those_of_merged_weights(make, calls):
     found = _step(_model(make), _data())
     assert len(calls) == ON_DATA.get(make, 0)
-    torch.testing.assert_close(found, _step(_model(make, "simple"), _data()))
+    torch.testing.assert_close(found, _step(_model(make, "product"), _data()))
+
+
+def test_fewer_bits_within_the_network():
+    found, expected = (_model(InHalf, merge).float() for merge in ("auto", "product"))
+    x = _data().float()
+    torch.testing.assert_close(_step(found, x), _step(expected, x), atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+def test_derivatives_forward():
+    direction, alphas = torch.ones(SAMPLES, WIDTH, dtype=torch.float64), lp.dirichlet(3, 4)
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(_data(), direction)
+        found, expected = (
+            torch.autograd.forward_ad.unpack_dual(_model(Flat, merge)(x, alphas)).tangent
+            for merge in ("auto", "simple")
+        )
+        torch.testing.assert_close(found, expected)
 
 
 def test_several_tensors_are_several_data():

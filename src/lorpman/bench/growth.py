@@ -105,7 +105,7 @@ def _speed(points: list[dict[str, Any]]) -> "np.ndarray[Any, np.dtype[np.float64
 def _contenders(m: int, r: int, b: int) -> dict[str, Callable[[], object]]:
     """A plain pass, and a LORPMAN step, on a network of square layers with m small heads.
 
-    No layer reads the data themselves: it would grow less than the formula.
+    No layer reads the data itself: it would grow less than the formula.
     """
     torch.manual_seed(0)
     layers = [part for _ in range(_LAYERS) for part in (nn.ReLU(), nn.Linear(_WIDTH, _WIDTH))]
@@ -152,7 +152,7 @@ def expected_bytes(m: int, r: int, b: int) -> int:
     with their gradients. In both, what the merge of one layer works in.
     """
     layer = b * _WIDTH * _WIDTH
-    activations = b * _BATCH * (_LAYERS * _WIDTH + 3 * m * _CLASSES)
+    activations = b * _BATCH * ((_LAYERS + 1) * _WIDTH + 3 * m * _CLASSES)
     workspace = _WIDTH * m * (_ROWS_AT_ONCE if cheapest(b, r) == "pairs" else b * r)
     first = _LAYERS * layer + activations + layer
     last = _weights(m) + _factors(m, r) + 2 * layer

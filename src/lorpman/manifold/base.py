@@ -4,9 +4,10 @@ import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -99,7 +100,8 @@ class ParameterManifold(Manifold):
     """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
 
     The network is copied at the start: the caller's instance never changes, and two manifolds
-    made from it do not share weights.
+    made from it do not share weights. It has its weights only while it runs forward, so activation
+    checkpointing inside it, which runs it again later, would see those of ``theta_0``.
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
@@ -117,8 +119,8 @@ class ParameterManifold(Manifold):
         Apart and not stacked: the gradient of a slice would be a tensor as large as the stack.
         """
 
-    def _vary_on(self, x: Any, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
-        """The same for networks that run on ``x`` and nothing else, now."""
+    def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence["Tensor | LateWeight"]]:
+        """The same for one run of the networks on ``x``, and for nothing after it."""
         del x
         return self._vary(alphas)
 
@@ -144,8 +146,8 @@ class ParameterManifold(Manifold):
         with self._turns:
             alpha = self._on_device(alpha)
             if alpha.ndim == 1:
-                varied = self._vary(alpha[None])
-                return self._call({name: value[0] for name, value in varied.items()}, x)
+                one = self._vary(alpha[None])
+                return self._call({name: value[0] for name, value in one.items()}, x)
             varied = self._vary_on(x, alpha)
             rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
             return stack_outputs([self._call(row, x) for row in rows])
@@ -164,12 +166,22 @@ class ParameterManifold(Manifold):
                 parameter.requires_grad_(self._trainable[name])
             return network
 
-    def _call(self, varied: dict[str, Tensor], x: Any) -> Any:
+    def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
         """The network's output with the parameters ``varied`` in place of its own."""
         if torch.compiler.is_compiling():
-            return functional_call(self.network, varied, (x,))
+            return functional_call(self.network, cast("dict[str, Tensor]", varied), (x,))
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
+        late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
+        with ExitStack() as standing_in:
+            for name, value in late:
+                ((module, _),) = self._places[name]
+                standing_in.enter_context(value.standing_in(module))
+            return self._call_with(
+                {name: value for name, value in varied.items() if isinstance(value, Tensor)}, x
+            )
+
+    def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
         places = [(place, value) for name, value in varied.items() for place in self._places[name]]
         own = [module._parameters[key] for (module, key), _ in places]
         try:
@@ -197,6 +209,14 @@ class ParameterManifold(Manifold):
     def _on_device(self, alpha: Tensor) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
+
+
+class LateWeight(ABC):
+    """A weight at one preference, of one module, that may not have to be computed."""
+
+    @abstractmethod
+    def standing_in(self, module: nn.Module) -> AbstractContextManager[None]:
+        """Inside this context ``module`` works as with this weight."""
 
 
 class Turns:

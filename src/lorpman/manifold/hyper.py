@@ -3,7 +3,7 @@
 import math
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import ParameterManifold, hollow
+from lorpman.manifold.base import LateWeight, ParameterManifold, hollow
 
 # Training with Adam holds weights, gradients and two moments.
 _COPIES = 4
@@ -38,10 +38,11 @@ class HyperManifold(ParameterManifold):
     @abstractmethod
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]: ...
 
-    def _call(self, varied: dict[str, Tensor], x: object) -> object:
+    def _call(self, varied: Mapping[str, Tensor | LateWeight], x: object) -> object:
         # Here and not in theta: a solution is a network without dropped weights.
         if self.dropout and self.training:
-            varied = {name: F.dropout(value, self.dropout) for name, value in varied.items()}
+            tensors = {name: v for name, v in varied.items() if isinstance(v, Tensor)}
+            varied = {name: F.dropout(value, self.dropout) for name, value in tensors.items()}
         return super()._call(varied, x)
 
 

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import ParameterManifold, owners, shared_names
+from lorpman.manifold.base import LateWeight, ParameterManifold, owners, shared_names
 from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, merge, needs_plain_operations
-from lorpman.manifold.on_data import lazy_weights
+from lorpman.manifold.on_data import weights_on
 from lorpman.manifold.ranks import START, allocate, budget_at
 from lorpman.processes import sum_over_processes
 
@@ -107,11 +107,11 @@ class LowRankDelta(nn.Module):
         """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
         return merge(weight, self.B, self.A, alphas.to(self.B), way)
 
-    def merge_on(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[Tensor]:
+    def merge_on(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
         """The same for a linear layer of a network that is run on ``x``."""
         alphas = alphas.to(self.B)
         whole = partial(merge, weight, self.B, self.A, alphas)
-        return lazy_weights(weight, self.B, self.A, alphas, whole, x)
+        return weights_on(x, weight, self.B, self.A, alphas, whole)
 
     def gram(self, tasks: Tensor | None = None) -> Tensor:
         """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
@@ -190,7 +190,6 @@ class LowRank(ParameterManifold):
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
-        self._linear: set[str] = set()
         adapted = [found for found in owners(self.network) if found[0] in self._shared]
         self.budget = None
         if rank == "auto":
@@ -202,8 +201,6 @@ class LowRank(ParameterManifold):
             if delta is not None:
                 # A module's name cannot contain a dot.
                 self._keys[name] = name.replace(".", "/")
-                if type(owner) is nn.Linear:
-                    self._linear.add(name)
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
             raise UsageError(
@@ -332,17 +329,24 @@ class LowRank(ParameterManifold):
             for name, delta in self._deltas().items()
         }
 
-    def _vary_on(self, x: Any, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+    def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
         if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
             return self._vary(alphas)
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
-        return {
-            name: delta.merge_on(x, parameters[name], scaled)
-            if isinstance(delta, LowRankDelta) and name in self._linear
-            else delta.merge(parameters[name], scaled, self.merge)
-            for name, delta in self._deltas().items()
-        }
+        varied: dict[str, Sequence[Tensor | LateWeight]] = {}
+        for name, delta in self._deltas().items():
+            weight = parameters[name]
+            if isinstance(delta, LowRankDelta) and self._is_linear(name):
+                varied[name] = delta.merge_on(x, weight, scaled)
+            else:
+                varied[name] = delta.merge(weight, scaled, self.merge)
+        return varied
+
+    def _is_linear(self, name: str) -> bool:
+        """Whether a parameter is the weight of one linear layer and of nothing else."""
+        (module, key), *others = self._places[name]
+        return type(module) is nn.Linear and key == "weight" and not others
 
     @property
     def frozen(self) -> bool:

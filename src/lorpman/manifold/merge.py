@@ -46,7 +46,7 @@ def merge(weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor, way: Way = "auto
     ``B [rows, m, r]``, ``A [m, r, columns]``, ``alphas [b, m]``; ``rows * columns`` is the size
     of ``weight``.
     """
-    if needs_plain_operations(alphas):
+    if needs_plain_operations(alphas) or weight.is_complex():
         way = "simple"
     elif way == "auto":
         way = cheapest(len(alphas), B.shape[2])
@@ -77,6 +77,7 @@ def needs_plain_operations(alphas: Tensor) -> bool:
         or torch.compiler.is_compiling()
         or (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
         or torch._C._are_functorch_transforms_active()
+        or torch.autograd.forward_ad._current_level >= 0
     )
 
 

@@ -3,73 +3,87 @@
 Every preference of a step sees the same data ``x``, so the first layer of a network of rows needs
 ``x W_0^T`` and ``x A^T`` once, and for each preference no more than the narrow product
 ``(alpha_j x A^T) B^T``. The same holds for their gradients. Whether a layer reads the data shows
-only when the network runs. So a :class:`LazyWeight` stands in the layer until then; it looks at
-what the layer is applied to, and turns into the merged weight wherever this does not apply.
+only when the network runs. So its weight is merged late: when the layer meets anything else than
+the data, or when somebody asks for the weight.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
-from lorpman.manifold.merge import sum_of
+from lorpman.manifold.base import LateWeight
+from lorpman.manifold.merge import needs_plain_operations, sum_of
 
 
-def lazy_weights(
+def weights_on(
+    x: Any,
     weight: Tensor,
     B: Tensor,
     A: Tensor,
     alphas: Tensor,
     merge: Callable[[], Sequence[Tensor]],
-    x: Any,
-) -> list[Tensor]:
-    """A weight for every row of ``alphas [b, m]``, for networks that are run on ``x``.
+) -> list[LateWeight]:
+    """A linear layer's weight for every row of ``alphas [b, m]``, for networks that run on ``x``.
 
     ``merge`` gives the weights themselves; shapes as in :func:`lorpman.manifold.merge.merge`.
     """
-    layer = _Layer(weight, B, A, alphas, merge, x)
-    return [LazyWeight.of(layer, index) for index in range(len(alphas))]
+    layer = _Layer(x, weight, B, A, alphas, merge)
+    return [_LinearWeight(layer, index) for index in range(len(alphas))]
 
 
 class _Layer:
-    """What the lazy weights of one layer know together while a step runs."""
+    """What the weights of one layer at all preferences know together while a step runs."""
 
     def __init__(
         self,
+        x: Any,
         weight: Tensor,
         B: Tensor,
         A: Tensor,
         alphas: Tensor,
         merge: Callable[[], Sequence[Tensor]],
-        x: Any,
     ) -> None:
         self.weight, self.factors, self.alphas = weight, (B, A), alphas
         self.merge = merge
         self.merged: Sequence[Tensor] | None = None
+        self.shown: set[int] = set()
+        # The network may switch gradients off for a part of itself.
+        self.with_gradients = torch.is_grad_enabled()
         self.memories = {_memory(leaf) for leaf in pytree.tree_leaves(x) if _may_be_data(leaf)}
-        self.seen: tuple[object, ...] = ()
+        self.fingerprint: tuple[object, ...] = ()
+        self.bias: Tensor | None = None
         self.outputs: dict[int, Tensor] = {}
 
     def weight_at(self, index: int) -> Tensor:
         if self.merged is None:
-            self.merged = self.merge()
+            with torch.set_grad_enabled(self.with_gradients), _all_bits(self.weight.device):
+                self.merged = self.merge()
+        # Whoever sees it may change it, and then means the layer to use it.
+        self.shown.add(index)
         return self.merged[index]
 
     def output_at(self, index: int, x: Tensor, bias: Tensor | None) -> Tensor | None:
         """The layer's output, once for each preference; None where the weight is needed."""
-        seen = (*_place(x), id(bias)) if self._applies(x) else ()
-        if seen and not self.seen:
-            self.seen = seen
+        if index in self.shown or not self._applies(x):
+            return None
+        if not self.fingerprint:
+            self.fingerprint, self.bias = _fingerprint(x), bias
             outputs = _LinearOnData.apply(x, self.weight, bias, *self.factors, self.alphas)
             self.outputs = dict(enumerate(outputs))
+        if self.fingerprint != _fingerprint(x) or self.bias is not bias:
+            return None
         # Given away only once: the network may change it in place.
-        return self.outputs.pop(index, None) if seen == self.seen else None
+        return self.outputs.pop(index, None)
 
     def _applies(self, x: Tensor) -> bool:
+        if needs_plain_operations(self.alphas) or torch.is_grad_enabled() != self.with_gradients:
+            return False
         if not (_may_be_data(x) and x.ndim == 2 and x.dtype == self.weight.dtype):
             return False
         return _memory(x) in self.memories and self._is_less_work(len(x))
@@ -82,6 +96,69 @@ class _Layer:
         return samples * (rows * columns + inner * columns + b * inner * rows) < merged
 
 
+class _LinearWeight(LateWeight):
+    """The weight of one linear layer at one preference."""
+
+    def __init__(self, layer: _Layer, index: int) -> None:
+        self.layer, self.index = layer, index
+
+    @contextmanager
+    def standing_in(self, module: nn.Module) -> Iterator[None]:
+        own = module._parameters
+        parameters = _Parameters(own, self)
+
+        def forward(x: Tensor) -> Tensor:
+            bias = own["bias"]
+            if not parameters.replaced:
+                output = self.layer.output_at(self.index, x, bias)
+                if output is not None:
+                    return output
+            return F.linear(x, parameters["weight"], parameters["bias"])  # type: ignore[arg-type]
+
+        inside = module.__dict__
+        inside["_parameters"], inside["forward"] = parameters, forward
+        try:
+            yield
+        finally:
+            inside["_parameters"] = own
+            del inside["forward"]
+
+
+class _Parameters(dict[str, nn.Parameter | Tensor | None]):
+    """A layer's parameters, of which the weight is merged when somebody asks for it."""
+
+    def __init__(self, own: Any, late: _LinearWeight) -> None:
+        super().__init__(own)
+        self.late = late
+        self.replaced = False
+
+    def __getitem__(self, key: str) -> Tensor | None:
+        if key == "weight" and not self.replaced:
+            return self.late.layer.weight_at(self.late.index)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: Tensor | None) -> None:
+        self.replaced = True
+        super().__setitem__(key, value)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        # Not the dictionary's own, which would not ask for the weight.
+        return self[key] if key in self else default  # noqa: SIM401
+
+    def items(self) -> Any:
+        return [(key, self[key]) for key in self]
+
+    def values(self) -> Any:
+        return [self[key] for key in self]
+
+
+def _all_bits(device: torch.device) -> AbstractContextManager[Any]:
+    """As it was when the step began, whatever the network has switched on since."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
+
+
 def _may_be_data(value: object) -> bool:
     return isinstance(value, Tensor) and value.layout == torch.strided and not value.requires_grad
 
@@ -91,44 +168,11 @@ def _memory(value: Tensor) -> int:
     return value.untyped_storage()._cdata
 
 
-def _place(value: Tensor) -> tuple[object, ...]:
+def _fingerprint(value: Tensor) -> tuple[object, ...]:
     """The same if nothing about a tensor, or in it, has changed."""
+    # Tensors made for inference do not count their changes.
     version = 0 if value.is_inference() else value._version
     return _memory(value), value.storage_offset(), value.shape, value.stride(), version
-
-
-class LazyWeight(Tensor):
-    """The weight at one preference, which is computed only if something other than the linear
-    layer on the data needs it."""
-
-    layer: _Layer
-    place: int
-
-    @classmethod
-    def of(cls, layer: _Layer, place: int) -> "LazyWeight":
-        weight = layer.weight.detach().as_subclass(cls)
-        weight.layer, weight.place = layer, place
-        return weight
-
-    @classmethod
-    def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        del types
-        if func is F.linear and not kwargs and len(args) == 3 and isinstance(args[1], cls):
-            x, weight, bias = args
-            if not isinstance(x, cls):
-                output = weight.layer.output_at(weight.place, x, bias)
-                if output is not None:
-                    return output
-        args, kwargs = pytree.tree_map_only(
-            cls, lambda weight: weight.layer.weight_at(weight.place), (tuple(args), kwargs or {})
-        )
-        return func(*args, **kwargs)
 
 
 class _LinearOnData(torch.autograd.Function):
@@ -145,19 +189,19 @@ class _LinearOnData(torch.autograd.Function):
         inner = x @ A.flatten(0, 1).T
         scales = alphas.repeat_interleave(A.shape[1], 1)
         ctx.save_for_backward(x, inner, B, A, scales)
-        same, beside = F.linear(x, weight, bias), B.flatten(1).T
-        return tuple(torch.addmm(same, inner * scale, beside) for scale in scales)
+        shared, outer = F.linear(x, weight, bias), B.flatten(1).T
+        return tuple(torch.addmm(shared, inner * scale, outer) for scale in scales)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, inner, B, A, scales = ctx.saved_tensors
         _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
-        total, beside = sum_of(gradients), B.flatten(1)
-        to_B, to_inner = torch.zeros_like(beside), torch.zeros_like(inner)
+        total, outer = sum_of(gradients), B.flatten(1)
+        to_B, to_inner = torch.zeros_like(outer), torch.zeros_like(inner)
         for scale, gradient in zip(scales, gradients, strict=True):
             to_B.addmm_(gradient.T, inner * scale)
-            to_inner.addcmul_(gradient @ beside, scale.expand_as(inner))
+            to_inner.addcmul_(gradient @ outer, scale.expand_as(inner))
         return (
             None,
             total.T @ x if wants_weight else None,
