@@ -31,11 +31,10 @@ def fit_spec(
     # Checkpoints hold these too; seeded late, since packages draw while they are imported.
     random.seed(spec.seed)
     np.random.seed(spec.seed % 2**32)  # noqa: NPY002
-    loader = shared_batches(splits.train, training.batch_size, order, rank, world)
     return fit(
         model,
         spec.tasks(),
-        loader,
+        shared_batches(splits.train, training.batch_size, order, rank, world),
         epochs=training.epochs,
         objective=spec.method.rule(spec.own),
         window=training.window,
@@ -45,8 +44,7 @@ def fit_spec(
         freeze_heads=training.freeze_heads,
         averaging=training.averaging,
         optimizer=training.make_optimizer(),
-        scheduler=training.make_scheduler(len(loader)),
-        scheduler_interval=training.scheduler_interval,
+        scheduler=training.make_scheduler(),
         validation=_watched(splits, training.watch_samples),
         validation_alphas=_watched_preferences(model, training.watch_preferences),
         seed=spec.seed,

@@ -9,10 +9,13 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 import torch
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, MultiStepLR
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
-from lorpman.training import Interval, MakeOptimizer, MakeScheduler
+from lorpman.training import MakeOptimizer, MakeScheduler
+
+_WARMUP_RATE = 0.2
 
 
 class Group(BaseModel):
@@ -44,7 +47,7 @@ class Training(Group):
     weight_decay: float = Field(0.0, ge=0)
     scheduler: Literal["constant", "cosine", "step"] = "constant"
     ramp_epochs: int = Field(0, ge=0)
-    """Over how many epochs the rate rises from zero, step by step, before the schedule starts."""
+    """How many epochs begin with a fifth of the rate, before the schedule starts."""
     step_epochs: tuple[int, ...] = ()
     step_factor: float = Field(0.5, gt=0)
     window: int = Field(4, ge=1)
@@ -77,29 +80,27 @@ class Training(Group):
             torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.Adam, **common
         )
 
-    @property
-    def scheduler_interval(self) -> Interval:
-        """How often the schedule moves: with every step where the rate rises at first."""
-        return "step" if self.ramp_epochs else "epoch"
+    def make_scheduler(self) -> MakeScheduler | None:
+        if self.scheduler == "constant" and not self.ramp_epochs:
+            return None
 
-    def make_scheduler(self, steps: int) -> MakeScheduler | None:
-        """For epochs of so many ``steps``."""
-        if self.ramp_epochs:
-            return partial(LambdaLR, lr_lambda=lambda done: self._factor(done / steps, 1 / steps))
-        if self.scheduler == "cosine":
-            return partial(CosineAnnealingLR, T_max=self.epochs)
-        if self.scheduler == "step":
-            return partial(MultiStepLR, milestones=list(self.step_epochs), gamma=self.step_factor)
-        return None
+        def make(optimizer: Optimizer) -> LRScheduler:
+            if self.ramp_epochs:
+                return LambdaLR(optimizer, self._factor)
+            if self.scheduler == "cosine":
+                return CosineAnnealingLR(optimizer, self.epochs)
+            return MultiStepLR(optimizer, list(self.step_epochs), self.step_factor)
 
-    def _factor(self, done: float, step: float) -> float:
-        """The part of the rate, after ``done`` epochs, of a step that is a part of one."""
-        if done < self.ramp_epochs:
-            return (done + step) / self.ramp_epochs
+        return make
+
+    def _factor(self, epoch: int) -> float:
+        """The part of the rate that an epoch has, where there is a warm-up."""
+        if epoch < self.ramp_epochs:
+            return _WARMUP_RATE
+        done, length = epoch - self.ramp_epochs, self.epochs - self.ramp_epochs
         if self.scheduler == "cosine":
-            length = max(1, self.epochs - self.ramp_epochs)
-            return (1 + math.cos(math.pi * (done - self.ramp_epochs) / length)) / 2
-        steps = sum(done >= epoch for epoch in self.step_epochs)
+            return (1 + math.cos(math.pi * done / length)) / 2
+        steps = sum(epoch >= step for step in self.step_epochs)
         return self.step_factor**steps if self.scheduler == "step" else 1.0
 
 

@@ -123,25 +123,19 @@ def test_a_number_is_a_finite_number(key, value, message):
 @pytest.mark.parametrize(
     ("settings", "rates"),
     [
-        ({"scheduler": "cosine", "ramp_epochs": 1}, [0.5, 1, 1, 0.933, 0.75, 0.5, 0.25, 0.067]),
-        ({"scheduler": "constant", "ramp_epochs": 2}, [0.25, 0.5, 0.75, 1, 1, 1, 1, 1]),
-        (
-            {"scheduler": "step", "step_epochs": [2, 3], "ramp_epochs": 1},
-            [0.5, 1, 1, 1, 0.5, 0.5, 0.25, 0.25],
-        ),
-        ({"scheduler": "cosine", "ramp_epochs": 4}, [0.125 * step for step in range(1, 9)]),
-        ({"scheduler": "step", "step_epochs": [2, 3]}, [1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25]),
+        ({"scheduler": "cosine", "ramp_epochs": 1}, [0.2, 1, 0.75, 0.25]),
+        ({"scheduler": "constant", "ramp_epochs": 2}, [0.2, 0.2, 1, 1]),
+        ({"scheduler": "step", "step_epochs": [2, 3], "ramp_epochs": 1}, [0.2, 1, 0.5, 0.25]),
+        ({"scheduler": "step", "step_epochs": [2, 3]}, [1, 1, 0.5, 0.25]),
     ],
 )
-def test_the_rate_of_every_step(settings, rates):
-    """Four epochs of two steps."""
+def test_the_rate_of_every_epoch(settings, rates):
     training = Training(epochs=4, optimizer="sgd", learning_rate=1.0, **settings)
     optimizer = training.make_optimizer()([torch.nn.Parameter(torch.zeros(1))])
-    scheduler = training.make_scheduler(2)(optimizer)
+    scheduler = training.make_scheduler()(optimizer)
     found = []
-    for done in range(1, 9):
+    for _ in rates:
         found.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
-        if training.scheduler_interval == "step" or done % 2 == 0:
-            scheduler.step()
-    assert found == pytest.approx(rates, abs=1e-3)
+        scheduler.step()
+    assert found == pytest.approx(rates)
