@@ -264,9 +264,9 @@ def _kill_until_done(run, whole, kills, seed):
     """SIGKILL again and again, resume each time, and compare the end with ``whole``.
 
     The first kill and every other one come within the writing of a checkpoint, of which there is
-    one at every step, the rest at a random time: soon, since the whole run takes a second. Children are forked from a process that has everything imported,
-    so that almost every kill hits training itself. Gives back the kills of both kinds together,
-    and those within a writing.
+    one at every step, the rest at a random time: soon, since the whole run takes a second. Children
+    are forked from a process that has everything imported, so that almost every kill hits training
+    itself. Gives back the kills of both kinds together, and those within a writing.
     """
     options = ["--quiet", "--checkpoint-every", "1", "--resume", *OPTIONS]
     given = [str(kills), str(seed), *_command(run, *options)[3:]]
