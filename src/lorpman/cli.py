@@ -1,5 +1,6 @@
 """The command line. Bad input is one line on standard error and exit code 2."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -256,7 +257,12 @@ def main(arguments: list[str] | None = None) -> None:
         code = _refuse(error.format_message())
     except (UsageError, TrainingDiverged) as error:
         code = _refuse(str(error))
-    except (ProcessLost, TrainingInterrupted) as error:
+    except ProcessLost as error:
+        typer.echo(f"lorpman: {error}", err=True)
+        sys.stderr.flush()
+        # Not by the usual way out, where what is left of the connection may abort the process.
+        os._exit(error.code)
+    except TrainingInterrupted as error:
         typer.echo(f"lorpman: {error}", err=True)
         code = error.code
     except KeyboardInterrupt:
