@@ -21,24 +21,11 @@ from lorpman.manifold.base import LateWeight
 from lorpman.manifold.merge import needs_plain_operations, sum_of
 
 
-def weights_on(
-    x: Any,
-    weight: Tensor,
-    B: Tensor,
-    A: Tensor,
-    alphas: Tensor,
-    merge: Callable[[], Sequence[Tensor]],
-) -> list[LateWeight]:
-    """A linear layer's weight for every row of ``alphas [b, m]``, for networks that run on ``x``.
+class LayerOnData:
+    """A linear layer at every row of ``alphas [b, m]``, in networks that run on ``x``, once.
 
     ``merge`` gives the weights themselves; shapes as in :func:`lorpman.manifold.merge.merge`.
     """
-    layer = _Layer(x, weight, B, A, alphas, merge)
-    return [_LinearWeight(layer, index) for index in range(len(alphas))]
-
-
-class _Layer:
-    """What the weights of one layer at all preferences know together while a step runs."""
 
     def __init__(
         self,
@@ -59,6 +46,10 @@ class _Layer:
         self.fingerprint: tuple[object, ...] = ()
         self.bias: Tensor | None = None
         self.outputs: dict[int, Tensor] = {}
+
+    def weights(self) -> list[LateWeight]:
+        """The layer's weight for every preference."""
+        return [_LinearWeight(self, index) for index in range(len(self.alphas))]
 
     def weight_at(self, index: int) -> Tensor:
         if self.merged is None:
@@ -99,7 +90,7 @@ class _Layer:
 class _LinearWeight(LateWeight):
     """The weight of one linear layer at one preference."""
 
-    def __init__(self, layer: _Layer, index: int) -> None:
+    def __init__(self, layer: LayerOnData, index: int) -> None:
         self.layer, self.index = layer, index
 
     @contextmanager
@@ -113,7 +104,9 @@ class _LinearWeight(LateWeight):
                 output = self.layer.output_at(self.index, x, bias)
                 if output is not None:
                     return output
-            return F.linear(x, parameters["weight"], parameters["bias"])  # type: ignore[arg-type]
+            weight = parameters["weight"]
+            assert weight is not None
+            return F.linear(x, weight, parameters["bias"])
 
         inside = module.__dict__
         inside["_parameters"], inside["forward"] = parameters, forward
