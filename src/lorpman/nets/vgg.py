@@ -16,7 +16,7 @@ _POOL_AFTER = (1, 3, 6, 9)
 def channels_last_helps(width: int) -> bool:
     """Whether images of 32 x 32 pixels pass faster with their channels side by side in memory.
 
-    Measured on a CPU: a quarter faster at width 16, alike at 32, a sixth slower at 64.
+    Measured on a CPU (``benchmarks/choices.py``): faster at width 16, alike at 32, slower at 64.
     """
     return width < 64
 
