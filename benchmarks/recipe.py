@@ -1,12 +1,14 @@
-"""Find the settings of recipe ``best``: the same steps and trials for every method.
+"""Find the settings of recipe ``best``: as many trials for every method, and the same ones.
 
-    python benchmarks/recipe.py multimnist --methods lorpman,pamal,cosmos,phn --out results/recipe
+    python benchmarks/recipe.py multimnist --methods lorpman,pamal,cosmos,phn,phn-hvi \\
+        --out results/recipe/search
 
-starts from each method's preset and tries five changes, one after the other, with one seed: three
-times the learning rate with cosine decay, six times, more preferences per step, preferences spread
-over the simplex, and one change of the method's own. What raises the validation hypervolume stays.
-Writes a table as Markdown and JSON. Runs that are already there are not trained again; with
-``--no-training`` a method's search ends at the first one that is not.
+starts from each method's preset and tries eight changes, one after the other, with one seed: three
+times the learning rate with cosine decay, six times, another number of preferences per step,
+preferences spread over the simplex, one change of the method's own, a mean of the weights,
+preferences nearer to the middle, and a first epoch at a fifth of the rate. What raises the
+validation hypervolume stays. Writes a table as Markdown and JSON. Runs that are already there are
+not trained again; with ``--no-training`` a method's search ends at the first one that is not.
 """
 
 import argparse
@@ -17,27 +19,45 @@ from typing import Any
 from lorpman.compare import run_directory
 from lorpman.errors import TrainingDiverged
 from lorpman.runs import Spec, data_root, epochs_done, evaluate_run, train
-from lorpman.settings import format_assignments
+from lorpman.settings import Training, format_assignments
 
 OWN: dict[str, dict[str, Any]] = {
     "lorpman": {"freeze_epoch": None, "freeze_heads": False},
     "pamal": {"lambda_p": 5.0},
     "cosmos": {"inverted": True},
     "phn": {"concentration": 0.5},
-    "phn-hvi": {"lambda_c": 1.0},
 }
 
 
 def steps(spec: Spec) -> list[dict[str, Any]]:
     """The changes to try, in this order; the preset itself is the first trial."""
-    rate, window = spec.training.learning_rate, spec.training.window
-    decay = {"scheduler": "cosine", "learning_rate": round(3 * rate, 12)}
-    faster = {"learning_rate": round(6 * rate, 12)}
+    training, mean = spec.training, {"averaging": 0.998}
+    if spec.method.name == "phn-hvi":
+        return [{}, *_of_phn_hvi(training), mean]
+    decay = {"scheduler": "cosine", "learning_rate": round(3 * training.learning_rate, 12)}
+    faster = {"learning_rate": round(6 * training.learning_rate, 12)}
     spread, own = {"sampling": "stratified"}, OWN[spec.method.name]
-    if window == 1:
+    last = [mean, {"concentration": 4.0}, {"ramp_epochs": 1}]
+    if training.window == 1:
         # One preference cannot be spread, and a wider step is what these methods lack most.
-        return [{}, decay, faster, {"window": 4}, spread, own]
-    return [{}, decay, spread, own, faster, {"window": 2 * window}]
+        return [{}, decay, faster, {"window": 4}, spread, own, *last]
+    return [{}, decay, spread, own, faster, {"window": 8}, *last]
+
+
+def _of_phn_hvi(training: Training) -> list[dict[str, Any]]:
+    """PHN-HVI draws rays of its own, one in each of as many bins as the window is wide, and
+    begins with an epoch at a fifth of the rate. So its rate is the later one, it has nothing to
+    spread, ``edge`` is what keeps its rays near the middle, and its ramp can only be left out."""
+    rate = training.learning_rate * training.step_factor
+    return [
+        {"window": 8},
+        {"scheduler": "cosine", "learning_rate": round(3 * rate, 12), "ramp_epochs": 1},
+        {"learning_rate": round(6 * rate, 12)},
+        {"lambda_c": 1.0},
+        {"edge": 0.4},
+        {"weight_dropout": 0.0},
+        {"ramp_epochs": 0},
+    ]
 
 
 def validation_hypervolume(spec: Spec, runs: Path) -> float | None:
@@ -99,7 +119,7 @@ def main() -> None:
         )
     ]
     head = (
-        f"Validation hypervolume on {options.problem}, seed {options.seed}: the same changes for "
+        f"Validation hypervolume on {options.problem}, seed {options.seed}: as many trials for "
         f"every method, each on top of those that stay. Made by "
         f"`python benchmarks/recipe.py {options.problem} --methods {options.methods} "
         f"--out {options.out}`."

@@ -4,19 +4,26 @@ import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import disable_saved_tensors_hooks
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
 from lorpman.errors import UsageError
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.preference import Dirichlet, Sampler, as_preference, grid
+
+_RECOMPUTATION = (
+    "the network uses activation checkpointing or other hooks on saved tensors, which would run "
+    "it again without the weights at alpha; take them out of the network, or put them around the "
+    "whole manifold: checkpoint(model, x, alpha, use_reentrant=False)"
+)
 
 
 class Manifold(nn.Module, ABC):
@@ -101,7 +108,8 @@ class ParameterManifold(Manifold):
 
     The network is copied at the start: the caller's instance never changes, and two manifolds
     made from it do not share weights. It has its weights only while it runs forward, so activation
-    checkpointing inside it, which runs it again later, would see those of ``theta_0``.
+    checkpointing inside it, which runs it again later, is refused; around the whole manifold it
+    works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
@@ -173,7 +181,7 @@ class ParameterManifold(Manifold):
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
-        with ExitStack() as standing_in:
+        with _without_recomputation(), ExitStack() as standing_in:
             for name, value in late:
                 ((module, _),) = self._places[name]
                 standing_in.enter_context(value.standing_in(module))
@@ -209,6 +217,18 @@ class ParameterManifold(Manifold):
     def _on_device(self, alpha: Tensor) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
+
+
+@contextmanager
+def _without_recomputation() -> Iterator[None]:
+    """Refuse what would run a part of the network again in the backward pass: its weights are
+    gone by then, and gradients would be those of others."""
+    with ExitStack() as refused:
+        if torch.is_grad_enabled():
+            # Hooks around the whole manifold are no harm; with them this cannot be entered.
+            with suppress(RuntimeError):
+                refused.enter_context(disable_saved_tensors_hooks(_RECOMPUTATION))
+        yield
 
 
 class LateWeight(ABC):
