@@ -3,10 +3,10 @@
     python benchmarks/recipe.py multimnist --methods lorpman,pamal,cosmos,phn,phn-hvi \\
         --out results/recipe/search
 
-starts from each method's preset and tries eight changes, one after the other, with one seed: three
+starts from each method's preset and tries six changes, one after the other, with one seed: three
 times the learning rate with cosine decay, six times, another number of preferences per step,
-preferences spread over the simplex, one change of the method's own, a mean of the weights,
-preferences nearer to the middle, and a first epoch at a fifth of the rate. What raises the
+preferences spread over the simplex, one change of the method's own, and, together, a mean of the
+weights, preferences nearer to the middle and a first epoch at a fifth of the rate. What raises the
 validation hypervolume stays. Writes a table as Markdown and JSON. Runs that are already there are
 not trained again; with ``--no-training`` a method's search ends at the first one that is not.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from lorpman.compare import run_directory
 from lorpman.errors import TrainingDiverged
 from lorpman.runs import Spec, data_root, epochs_done, evaluate_run, train
-from lorpman.settings import Training, format_assignments
+from lorpman.settings import format_assignments
 
 OWN: dict[str, dict[str, Any]] = {
     "lorpman": {"freeze_epoch": None, "freeze_heads": False},
@@ -31,33 +31,25 @@ OWN: dict[str, dict[str, Any]] = {
 
 def steps(spec: Spec) -> list[dict[str, Any]]:
     """The changes to try, in this order; the preset itself is the first trial."""
-    training, mean = spec.training, {"averaging": 0.998}
+    training, smooth = spec.training, {"averaging": 0.998, "ramp_epochs": 1}
+    rate, window = training.learning_rate, training.window
     if spec.method.name == "phn-hvi":
-        return [{}, *_of_phn_hvi(training), mean]
-    decay = {"scheduler": "cosine", "learning_rate": round(3 * training.learning_rate, 12)}
-    faster = {"learning_rate": round(6 * training.learning_rate, 12)}
+        # It draws rays of its own, one in each of as many bins as the window is wide, so there is
+        # nothing to spread, and two changes of its own instead; its edge keeps rays near the
+        # middle. It begins with an epoch at a fifth of the rate, so its rate is the later one.
+        rate *= training.step_factor
+        decay = {"scheduler": "cosine", "learning_rate": round(3 * rate, 12), "ramp_epochs": 1}
+        faster = {"learning_rate": round(6 * rate, 12)}
+        own = [{"lambda_c": 1.0}, {"weight_dropout": 0.0}]
+        return [{}, {"window": 8}, decay, faster, *own, {**smooth, "edge": 0.4}]
+    decay = {"scheduler": "cosine", "learning_rate": round(3 * rate, 12)}
+    faster = {"learning_rate": round(6 * rate, 12)}
     spread, own = {"sampling": "stratified"}, OWN[spec.method.name]
-    last = [mean, {"concentration": 4.0}, {"ramp_epochs": 1}]
-    if training.window == 1:
+    last = {**smooth, "concentration": 4.0}
+    if window == 1:
         # One preference cannot be spread, and a wider step is what these methods lack most.
-        return [{}, decay, faster, {"window": 4}, spread, own, *last]
-    return [{}, decay, spread, own, faster, {"window": 8}, *last]
-
-
-def _of_phn_hvi(training: Training) -> list[dict[str, Any]]:
-    """PHN-HVI draws rays of its own, one in each of as many bins as the window is wide, and
-    begins with an epoch at a fifth of the rate. So its rate is the later one, it has nothing to
-    spread, ``edge`` is what keeps its rays near the middle, and its ramp can only be left out."""
-    rate = training.learning_rate * training.step_factor
-    return [
-        {"window": 8},
-        {"scheduler": "cosine", "learning_rate": round(3 * rate, 12), "ramp_epochs": 1},
-        {"learning_rate": round(6 * rate, 12)},
-        {"lambda_c": 1.0},
-        {"edge": 0.4},
-        {"weight_dropout": 0.0},
-        {"ramp_epochs": 0},
-    ]
+        return [{}, decay, faster, {"window": 4}, spread, own, last]
+    return [{}, decay, spread, own, faster, {"window": 8}, last]
 
 
 def validation_hypervolume(spec: Spec, runs: Path) -> float | None:

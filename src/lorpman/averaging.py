@@ -1,17 +1,21 @@
 """An exponential mean of all weights, beside those that are trained."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
+from lorpman.manifold.base import Cut
+
 
 class Averaging:
     """Follows a model's weights step by step; the mean is what is shown, saved and kept.
 
-    ``mean <- decay mean + (1 - decay) weights`` after every step, with less decay in the first
-    steps, where the mean would still remember the start. Running statistics are averaged too.
+    ``mean <- decay mean + (1 - decay) weights`` after every step, and in step n with a decay of
+    at most n / (n + 9), as TensorFlow's has it, since the mean would still remember the start. So
+    a run of n steps shows the mean of about its last n / 9, whatever decay it was told beyond
+    that. Running statistics are averaged too.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -26,8 +30,11 @@ class Averaging:
         now, weight = self._floats(), 1 - min(self.decay, self.steps / (self.steps + 9))
         torch._foreach_lerp_(list(self.means.values()), list(now.values()), weight)
 
-    def forget_other_sizes(self) -> None:
-        """Start anew for weights that have another size now."""
+    def cut(self, cuts: Mapping[nn.Parameter, Cut]) -> None:
+        """Follow parameters that are smaller now; what else has another size starts anew."""
+        for name, parameter in self.model.named_parameters():
+            if parameter in cuts:
+                self.means[name] = cuts[parameter].cut(self.means[name])
         for name, value in self._floats().items():
             if self.means[name].shape != value.shape:
                 self.means[name] = value.clone()

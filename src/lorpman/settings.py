@@ -57,7 +57,8 @@ class Training(Group):
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
     averaging: float = Field(0.0, ge=0, lt=1)
-    """Decay per step of an exponential mean of the weights, which is what is kept; 0: none."""
+    """Decay per step of an exponential mean of the weights, which is what is kept; 0: none. The
+    mean never reaches further back than about a ninth of the steps done."""
     watch_samples: int = Field(640, ge=0)
     """How many validation samples the hypervolume shown during training is taken on."""
     watch_preferences: int | None = Field(None, ge=1)

@@ -16,7 +16,7 @@ from lorpman.averaging import Averaging
 from lorpman.data.passes import Pass, capture, restore
 from lorpman.errors import TrainingInterrupted, UsageError, unknown
 from lorpman.interrupt import Stop
-from lorpman.manifold.base import Manifold
+from lorpman.manifold.base import Cut, Manifold
 from lorpman.objective import Linear
 from lorpman.processes import agree, average_gradients, from_every_process
 from lorpman.rule import Rule, Step
@@ -178,18 +178,26 @@ class Training:
 
     def begin_epoch(self, epochs: int) -> None:
         """Let the model change its size, before the first step of an epoch."""
-        if self.steps == 0 and self.model.begin_epoch(self.epoch, epochs):
-            self._forget_other_sizes()
+        if self.steps:
+            return
+        cuts = self.model.begin_epoch(self.epoch, epochs)
+        if cuts:
+            for parameter, cut in cuts.items():
+                self._cut(parameter, cut)
             self._set_up()
             if self.averaging is not None:
-                self.averaging.forget_other_sizes()
+                self.averaging.cut(cuts)
 
-    def _forget_other_sizes(self) -> None:
-        """Drop what the optimiser knows of parameters that have another size now."""
-        for parameter, state in list(self.plain_optimizer.state.items()):
-            tensors = [value for value in state.values() if isinstance(value, Tensor)]
-            if any(value.ndim and value.shape != parameter.shape for value in tensors):
-                self.plain_optimizer.state.pop(parameter)
+    def _cut(self, parameter: nn.Parameter, cut: Cut) -> None:
+        """Let what the optimiser knows of a parameter follow it to its new size."""
+        state = self.plain_optimizer.state.get(parameter, {})
+        for key, value in state.items():
+            if isinstance(value, Tensor) and value.shape == cut.before:
+                state[key] = cut.cut(value)
+        tensors = [value for value in state.values() if isinstance(value, Tensor)]
+        if any(value.ndim and value.shape != parameter.shape for value in tensors):
+            # Some optimisers keep sums over rows or columns.
+            self.plain_optimizer.state.pop(parameter)
 
     def freeze(self, heads: bool) -> None:
         """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper."""

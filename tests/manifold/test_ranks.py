@@ -1,5 +1,7 @@
 """Ranks that the layers find themselves, within a budget of parameters."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -10,6 +12,7 @@ from lorpman.data.base import Arrays, batches
 from lorpman.errors import UsageError
 from lorpman.manifold.ranks import allocate, budget_at
 from lorpman.runs import Spec, open_run, train
+from lorpman.training import Training
 from properties import assert_resumes_to_the_same_bits
 
 TASKS = [lp.Task(name, F.mse_loss, F.mse_loss, maximise=False, reference=9.0) for name in "ab"]
@@ -80,19 +83,73 @@ def test_directions_that_matter_are_those_that_stay():
     assert not delta.importance.any()
 
 
-def test_importance_is_what_the_loss_would_change_to_first_order():
-    model = lp.LowRank(nn.Linear(3, 3), 2, rank="auto", budget=12)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_importance_is_what_the_loss_would_change_to_first_order(frozen):
+    model = lp.LowRank(nn.Linear(3, 3), 2, rank="auto", budget=12, scale=1.5)
     (delta,) = model.low_rank_deltas().values()
     with torch.no_grad():
         delta.B.normal_()
-    x, alpha = torch.randn(5, 3), torch.tensor([0.3, 0.7])
-    model(x, alpha).square().sum().backward()
+    if frozen:
+        model.freeze()
+    x, alphas = torch.randn(5, 3), torch.tensor([[0.3, 0.7], [0.1, 0.9]])
+    model(x, alphas).square().sum().backward()
     noted, step = delta.importance[1, 0].item(), 1e-3
-    before = model(x, alpha).square().sum().item()
+    before = model(x, alphas).square().sum().item()
     with torch.no_grad():
-        delta.B[:, 1, 0] *= 1 - step
-    change = model(x, alpha).square().sum().item() - before
+        gone = step * delta.B[:, 1, 0]
+        delta.B[:, 1, 0] -= gone
+        if not frozen:
+            model.network.weight += 1.5 / 2 * torch.outer(gone, delta.A[1, 0])
+    change = model(x, alphas).square().sum().item() - before
     assert noted == pytest.approx(abs(change) / step, rel=0.05)
+
+
+def test_a_copy_watches_its_own_gradients():
+    original = lp.LowRank(_network(), 2, rank="auto", budget=500)
+    copied = copy.deepcopy(original)
+    _fit(copied, epochs=1)
+    assert all(delta.importance.any() for delta in copied.low_rank_deltas().values())
+    assert not any(delta.importance.any() for delta in original.low_rank_deltas().values())
+
+
+def test_what_is_dropped_leaves_the_network_at_equal_weights_as_it_was():
+    model = lp.LowRank(_network(), 2, rank="auto", budget=300, scale=2.0)
+    with torch.no_grad():
+        for delta in model.low_rank_deltas().values():
+            delta.B.normal_()
+    x, middle, end = torch.randn(4, 6), torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])
+    before = [model(x, alpha)[0] for alpha in (middle, end)]
+    assert model.begin_epoch(5, 6)
+    after = [model(x, alpha)[0] for alpha in (middle, end)]
+    torch.testing.assert_close(after[0], before[0], rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(after[1], before[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.Adafactor])
+def test_what_the_optimiser_knows_follows_the_directions_that_stay(optimizer):
+    """Moments of Adam are cut; Adafactor's sums over columns cannot be, and start anew."""
+    model = lp.LowRank(_network(), 2, rank="auto", budget=300)
+    training = Training(model, None, optimizer, None, 0, None, averaging=0.9)
+    model(torch.randn(4, 6), torch.tensor([[0.3, 0.7]]))[0].sum().backward()
+    training.plain_optimizer.step()
+    (name, delta), *_ = model.low_rank_deltas().items()
+    first = dict(training.plain_optimizer.state[delta.B])
+    delta.importance.copy_(torch.rand(delta.importance.shape))
+    kept = delta.importance.sort(descending=True).indices
+    training.epoch = 5
+    training.begin_epoch(6)
+    assert delta.rank < kept.shape[1]
+    kept = kept[:, : delta.rank].sort().values
+    state = training.plain_optimizer.state.get(delta.B, {})
+    if optimizer is torch.optim.Adafactor:
+        assert not state
+    else:
+        expected = torch.stack([first["exp_avg"][:, i, kept[i]] for i in range(2)], 1)
+        assert torch.equal(state["exp_avg"], expected)
+        assert state["step"] == first["step"]
+    mean = training.averaging.means[f"deltas.{name.replace('.', '/')}.A"]
+    assert mean.shape == delta.A.shape
+    training.plain_optimizer.step()
 
 
 def test_one_epoch_keeps_the_budget_too():

@@ -5,6 +5,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -82,13 +83,14 @@ class Manifold(nn.Module, ABC):
             f"{type(self).__name__} has no main network to freeze; leave freeze_epoch unset"
         )
 
-    def begin_epoch(self, epoch: int, epochs: int) -> bool:
+    def begin_epoch(self, epoch: int, epochs: int) -> Mapping[nn.Parameter, "Cut"]:
         """Called before every epoch of training, counted from 0.
 
-        A manifold may change the size of its parameters here, and then says so by True.
+        A manifold may make its parameters smaller here, and then says how, so that what others
+        know of them, such as an optimiser's momentum, can follow.
         """
         del epoch, epochs
-        return False
+        return {}
 
     def num_parameters(self) -> int:
         """How many numbers training learns."""
@@ -101,6 +103,16 @@ class Manifold(nn.Module, ABC):
     def trace(self) -> Mapping[str, Any]:
         """Plain values worth noting after every epoch of a run; none by default."""
         return {}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What happened to a parameter that is smaller now."""
+
+    before: torch.Size
+    """Its shape until now."""
+    cut: Callable[[Tensor], Tensor]
+    """The part of a tensor of that shape that belongs to what is left of it."""
 
 
 class ParameterManifold(Manifold):

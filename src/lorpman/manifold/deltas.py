@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.manifold.base import LateWeight
+from lorpman.manifold.base import Cut, LateWeight
 from lorpman.manifold.merge import Way, merge
 from lorpman.manifold.on_data import LayerOnData
 
@@ -24,8 +24,8 @@ class LowRankDelta(nn.Module):
     """The deltas ``B_i A_i`` of one weight, i = 1..m, with the weight seen as ``rows x columns``.
 
     ``B [rows, m, rank]`` and ``A [m, rank, columns]`` are laid out so that the concatenated
-    factors ``[B_1 ... B_m]`` and ``[A_1; ...; A_m]`` are views. With ``watched``, it notes how
-    much each direction matters to the loss, and can drop some of them.
+    factors ``[B_1 ... B_m]`` and ``[A_1; ...; A_m]`` are views. With ``watched``, it can note how
+    much each direction matters to the loss, and drop some of them.
     """
 
     importance: Tensor | None
@@ -43,8 +43,6 @@ class LowRankDelta(nn.Module):
         for task in self.A:
             nn.init.kaiming_uniform_(task, a=math.sqrt(5))
         self.register_buffer("importance", weight.new_zeros(num_tasks, rank) if watched else None)
-        if watched:
-            self.B.register_post_accumulate_grad_hook(self._watch)
 
     @property
     def rank(self) -> int:
@@ -56,22 +54,57 @@ class LowRankDelta(nn.Module):
         rows, m, _ = self.B.shape
         return m * (rows + self.A.shape[2])
 
-    @torch.no_grad()
-    def _watch(self, B: Tensor) -> None:
-        if self.importance is not None and B.grad is not None:
-            self.importance += (B * B.grad).sum(0).abs()
+    def watch(self, weight: nn.Parameter, scale: float) -> None:
+        """Note from now on how much each direction of this ``weight``'s deltas matters."""
+        arrived: set[str] = set()
+
+        def note(name: str) -> None:
+            arrived.add(name)
+            if weight.requires_grad and len(arrived) < 2:
+                return
+            arrived.clear()
+            self._note(weight.grad if weight.requires_grad else None, scale)
+
+        weight.register_post_accumulate_grad_hook(lambda _: note("weight"))
+        self.B.register_post_accumulate_grad_hook(lambda _: note("B"))
 
     @torch.no_grad()
-    def keep(self, rank: int) -> None:
+    def _note(self, to_weight: Tensor | None, scale: float) -> None:
+        """Add what the loss would change, to first order, if a direction went: into the weight,
+        with the share that it has at equal preferences, or away if the weight stays still."""
+        if self.importance is None or self.B.grad is None:
+            return
+        change = self.B.grad
+        if to_weight is not None:
+            rows, m, _ = self.B.shape
+            there = to_weight.reshape(rows, -1) @ self.A.flatten(0, 1).T
+            change = change - there.view_as(self.B) * (scale / m)
+        self.importance += (self.B * change).sum(0).abs()
+
+    @torch.no_grad()
+    def keep(self, rank: int) -> dict[nn.Parameter, Cut]:
         """Drop all but the ``rank`` directions of every task that mattered most; look afresh."""
         assert self.importance is not None
+        cuts: dict[nn.Parameter, Cut] = {}
         if rank < self.rank:
             kept = self.importance.topk(rank).indices.sort().values
             tasks = torch.arange(len(kept), device=kept.device)[:, None]
-            self._replace(
-                self.B.transpose(0, 1)[tasks, :, kept].permute(2, 0, 1), self.A[tasks, kept]
-            )
+            cuts = {
+                self.B: Cut(
+                    self.B.shape,
+                    lambda value: (
+                        value.transpose(0, 1)[tasks, :, kept].permute(2, 0, 1).contiguous()
+                    ),
+                ),
+                self.A: Cut(self.A.shape, lambda value: value[tasks, kept]),
+            }
+            self._replace(cuts[self.B].cut(self.B), cuts[self.A].cut(self.A))
         self.importance = self.B.new_zeros(self.importance.shape[0], rank)
+        return cuts
+
+    def total(self) -> Tensor:
+        """``sum_i B_i A_i``, in the weight's shape."""
+        return (self.B.flatten(1) @ self.A.flatten(0, 1)).view(self.shape)
 
     def resize(self, rank: int) -> None:
         """Make room for factors of another rank, which are zero at first."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import LateWeight, ParameterManifold, owners, shared_names
+from lorpman.manifold.base import Cut, LateWeight, ParameterManifold, owners, shared_names
 from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
@@ -81,6 +81,7 @@ class LowRank(ParameterManifold):
                 f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
                 "among its shared parameters"
             )
+        self._watch()
 
     @classmethod
     def from_models(
@@ -142,12 +143,28 @@ class LowRank(ParameterManifold):
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
 
-    def begin_epoch(self, epoch: int, epochs: int) -> bool:
-        """With automatic ranks: keep what earns its parameters within the epoch's budget."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        # A copy of a tensor has none of its hooks.
+        self._watch()
+
+    def _watch(self) -> None:
+        """With automatic ranks: note how much each direction matters."""
+        if self.budget is not None:
+            parameters = dict(self.network.named_parameters())
+            for name, delta in self.low_rank_deltas().items():
+                delta.watch(parameters[name], self.scale)
+
+    @torch.no_grad()
+    def begin_epoch(self, epoch: int, epochs: int) -> Mapping[nn.Parameter, Cut]:
+        """With automatic ranks: keep what earns its parameters within the epoch's budget.
+
+        What goes is added to the main weights with the share that it has at equal preferences,
+        so that the network there stays as it is.
+        """
         if self.budget is None:
-            return False
+            return {}
         deltas = self.low_rank_deltas()
-        before = self.ranks()
         importance = {}
         for name, delta in deltas.items():
             assert delta.importance is not None
@@ -156,9 +173,14 @@ class LowRank(ParameterManifold):
             importance[name] = delta.importance.sort(descending=True).values.sum(0)
         costs = {name: delta.cost for name, delta in deltas.items()}
         ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
+        parameters, cuts = dict(self.network.named_parameters()), {}
         for name, delta in deltas.items():
-            delta.keep(min(ranks[name], delta.rank))
-        return self.ranks() != before
+            before = delta.total()
+            dropped = delta.keep(min(ranks[name], delta.rank))
+            if dropped and parameters[name].requires_grad:
+                parameters[name].add_(before - delta.total(), alpha=self.scale / self.num_tasks)
+            cuts.update(dropped)
+        return cuts
 
     def ranks(self) -> dict[str, int]:
         """The inner size of the low-rank deltas, by parameter name."""

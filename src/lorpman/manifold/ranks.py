@@ -1,11 +1,13 @@
 """Ranks that differ by layer: which directions of all deltas earn their parameters.
 
-A direction is one column of ``B_i`` with its row of ``A_i``. As in AdaLoRA (Zhang et al., ICLR
-2023), it matters as much as the loss would change without it, to first order ``|<B, dL/dB>|``,
-summed over the steps of an epoch; and the budget falls from more than is wanted to what is
-wanted over the first half of training. Unlike there, all tasks have the same rank in a layer, so
-that one product still merges all of them; directions compete by what they bring *per parameter*;
-and what is dropped is gone, so later steps are cheaper.
+A direction is one column ``b`` of ``B_i`` with its row ``a`` of ``A_i``. As in AdaLoRA (Zhang et
+al., ICLR 2023), it matters as much as the loss would change without it, to first order, summed
+over the steps of an epoch; and the budget falls from more than is wanted to what is wanted over
+the first half of training. Unlike there, a direction does not vanish: it goes into the main
+weights as ``scale / m * b a``, its share at equal preferences, so only what it does differently
+for different preferences counts. All tasks have the same rank in a layer, so that one product
+still merges all of them; directions compete by what they bring *per parameter*; and what goes is
+gone from the factors, so later steps are cheaper.
 """
 
 import math
