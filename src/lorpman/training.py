@@ -184,6 +184,7 @@ class Training:
         if cuts:
             for parameter, cut in cuts.items():
                 self._cut(parameter, cut)
+            self._forget_history()
             self._set_up()
             if self.averaging is not None:
                 self.averaging.cut(cuts)
@@ -199,6 +200,13 @@ class Training:
             # Some optimisers keep sums over rows or columns.
             self.plain_optimizer.state.pop(parameter)
 
+    def _forget_history(self) -> None:
+        """LBFGS keeps a list of its own, and a history of steps of all parameters together."""
+        if isinstance(self.plain_optimizer, torch.optim.LBFGS):
+            self.plain_optimizer.state.clear()
+            self.plain_optimizer._params = self.plain_optimizer.param_groups[0]["params"]
+            self.plain_optimizer._numel_cache = None
+
     def freeze(self, heads: bool) -> None:
         """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper."""
         self.model.freeze(heads)
@@ -207,11 +215,7 @@ class Training:
                 if not parameter.requires_grad:
                     self.plain_optimizer.state.pop(parameter, None)
             group["params"] = [p for p in group["params"] if p.requires_grad]
-        if isinstance(self.plain_optimizer, torch.optim.LBFGS):
-            # It keeps a list of its own, and a history of steps of all parameters together.
-            self.plain_optimizer.state.clear()
-            self.plain_optimizer._params = self.plain_optimizer.param_groups[0]["params"]
-            self.plain_optimizer._numel_cache = None
+        self._forget_history()
         self.frozen = True
         self._set_up()
 

@@ -152,6 +152,14 @@ def test_what_the_optimiser_knows_follows_the_directions_that_stay(optimizer):
     training.plain_optimizer.step()
 
 
+@pytest.mark.parametrize("optimizer", [torch.optim.LBFGS, torch.optim.SGD, torch.optim.AdamW])
+def test_any_optimiser_goes_on_after_a_cut(optimizer):
+    model = lp.LowRank(_network(), 2, rank="auto", budget=300)
+    first, *_, last = _fit(model, optimizer=lambda params: optimizer(params, lr=0.02))
+    assert last.losses["a"] < first.losses["a"]
+    assert _spent(model) <= 300
+
+
 def test_one_epoch_keeps_the_budget_too():
     assert [budget_at(0, 1, 100), budget_at(1, 2, 100)] == [100, 100]
     model = lp.LowRank(_network(), 2, rank="auto", budget=500)
