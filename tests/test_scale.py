@@ -176,13 +176,14 @@ class ByHand(lp.Rule):
             p.grad = g
 
 torch.manual_seed(0)
-devices = int(sys.argv[1])
+devices, rule = int(sys.argv[1]), {"by hand": ByHand, "linear": lp.Linear}[sys.argv[3]]()
 fabric = Fabric(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto")
 fabric.launch()
 x = torch.randn(64, 4)
 data = Arrays(x, [x[:, :1] * 2, -x[:, :1]])
 net = lp.SharedBottom(torch.nn.Linear(4, 3), [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)])
-model, rule = lp.LowRank(net, 2, rank=1), ByHand()
+options = {"rank": "auto", "budget": 14} if sys.argv[4] == "auto" else {"rank": 1}
+model = lp.LowRank(net, 2, **options)
 loss = torch.nn.functional.mse_loss
 tasks = [lp.Task(n, loss, loss, False, 10.0) for n in ("a", "b")]
 order = torch.Generator().manual_seed(1)
@@ -194,12 +195,13 @@ torch.save(values, f"{sys.argv[2]}/{sys.argv[1]}-{fabric.global_rank}.pt")
 """
 
 
-def test_gradients_that_a_rule_sets_by_hand_are_averaged(tmp_path):
+@pytest.mark.parametrize(("rule", "rank"), [("by hand", "1"), ("linear", "auto")])
+def test_processes_agree_on_gradients_that_a_rule_sets_by_hand_and_on_ranks(tmp_path, rule, rank):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     for devices in ("1", "2"):
         done = subprocess.run(
-            [sys.executable, script, devices, tmp_path], capture_output=True, text=True
+            [sys.executable, script, devices, tmp_path, rule, rank], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
     one, first, second = (torch.load(tmp_path / f"{n}.pt") for n in ("1-0", "2-0", "2-1"))

@@ -37,9 +37,3 @@ def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> N
     parts = mean.split([gradient.numel() for gradient in gradients])
     for gradient, part in zip(gradients, parts, strict=True):
         gradient.copy_(part.view_as(gradient))
-
-
-def sum_over_processes(value: Tensor) -> None:
-    """Replace ``value`` by its sum over all processes, if there are several."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.all_reduce(value)

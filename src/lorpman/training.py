@@ -73,6 +73,8 @@ class Training:
         self.averaging = Averaging(model, averaging) if averaging else None
 
     def _set_up(self) -> None:
+        # The wrapper before it holds on to parameters of the sizes that it saw.
+        self.wrapped = self.optimizer = cast("Any", None)
         self.rule.to(self.fabric.device)
         module: nn.Module = self.model
         if self.compiled:
@@ -129,6 +131,7 @@ class Training:
                     "losses that 16-mixed needs; use the precision bf16-mixed or 32-true"
                 ) from None
             self._average(synced=bool(calls))
+            self.model.after_backward()
             kept[:] = [now.losses.detach()]
             return kept[0].sum()
 

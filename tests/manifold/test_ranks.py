@@ -93,6 +93,7 @@ def test_importance_is_what_the_loss_would_change_to_first_order(frozen):
         model.freeze()
     x, alphas = torch.randn(5, 3), torch.tensor([[0.3, 0.7], [0.1, 0.9]])
     model(x, alphas).square().sum().backward()
+    model.after_backward()
     noted, step = delta.importance[1, 0].item(), 1e-3
     before = model(x, alphas).square().sum().item()
     with torch.no_grad():
@@ -104,12 +105,14 @@ def test_importance_is_what_the_loss_would_change_to_first_order(frozen):
     assert noted == pytest.approx(abs(change) / step, rel=0.05)
 
 
-def test_a_copy_watches_its_own_gradients():
-    original = lp.LowRank(_network(), 2, rank="auto", budget=500)
-    copied = copy.deepcopy(original)
-    _fit(copied, epochs=1)
-    assert all(delta.importance.any() for delta in copied.low_rank_deltas().values())
-    assert not any(delta.importance.any() for delta in original.low_rank_deltas().values())
+def test_a_frozen_network_finds_ranks_for_its_deltas():
+    network = _network()
+    network.bottom.requires_grad_(False)
+    model = lp.LowRank(network, 2, rank="auto", budget=300)
+    _fit(model, freeze_epoch=4)
+    assert _spent(model) <= 300
+    assert torch.equal(model.network.bottom[0].weight, network.bottom[0].weight)
+    assert copy.deepcopy(model).ranks() == model.ranks()
 
 
 def test_what_is_dropped_leaves_the_network_at_equal_weights_as_it_was():

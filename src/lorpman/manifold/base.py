@@ -4,7 +4,7 @@ import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,19 +12,13 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import disable_saved_tensors_hooks
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
 from lorpman.errors import UsageError
+from lorpman.manifold.recomputation import check_outputs, without_recomputation
 from lorpman.nets.shared_bottom import SharedBottom
 from lorpman.preference import Dirichlet, Sampler, as_preference, grid
-
-_RECOMPUTATION = (
-    "the network uses activation checkpointing or other hooks on saved tensors, which would run "
-    "it again without the weights at alpha; take them out of the network, or put them around the "
-    "whole manifold: checkpoint(model, x, alpha, use_reentrant=False)"
-)
 
 
 class Manifold(nn.Module, ABC):
@@ -92,6 +86,9 @@ class Manifold(nn.Module, ABC):
         del epoch, epochs
         return {}
 
+    def after_backward(self) -> None:
+        """Called in training when the gradients of a step are there, the same on every process."""
+
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
@@ -131,6 +128,7 @@ class ParameterManifold(Manifold):
         # What a solution's parameters are to be, whatever training freezes or leaves empty.
         self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._turns = Turns()
+        self._checked = False
 
     @abstractmethod
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
@@ -193,13 +191,18 @@ class ParameterManifold(Manifold):
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
-        with _without_recomputation(), ExitStack() as standing_in:
+        with without_recomputation(), ExitStack() as standing_in:
             for name, value in late:
                 ((module, _),) = self._places[name]
                 standing_in.enter_context(value.standing_in(module))
-            return self._call_with(
+            outputs = self._call_with(
                 {name: value for name, value in varied.items() if isinstance(value, Tensor)}, x
             )
+        if not self._checked and torch.is_grad_enabled():
+            # Once, since it takes a part of a small network's forward pass.
+            check_outputs(outputs, x)
+            self._checked = True
+        return outputs
 
     def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
         places = [(place, value) for name, value in varied.items() for place in self._places[name]]
@@ -229,18 +232,6 @@ class ParameterManifold(Manifold):
     def _on_device(self, alpha: Tensor) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
-
-
-@contextmanager
-def _without_recomputation() -> Iterator[None]:
-    """Refuse what would run a part of the network again in the backward pass: its weights are
-    gone by then, and gradients would be those of others."""
-    with ExitStack() as refused:
-        if torch.is_grad_enabled():
-            # Hooks around the whole manifold are no harm; with them this cannot be entered.
-            with suppress(RuntimeError):
-                refused.enter_context(disable_saved_tensors_hooks(_RECOMPUTATION))
-        yield
 
 
 class LateWeight(ABC):

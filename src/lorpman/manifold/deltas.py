@@ -54,22 +54,8 @@ class LowRankDelta(nn.Module):
         rows, m, _ = self.B.shape
         return m * (rows + self.A.shape[2])
 
-    def watch(self, weight: nn.Parameter, scale: float) -> None:
-        """Note from now on how much each direction of this ``weight``'s deltas matters."""
-        arrived: set[str] = set()
-
-        def note(name: str) -> None:
-            arrived.add(name)
-            if weight.requires_grad and len(arrived) < 2:
-                return
-            arrived.clear()
-            self._note(weight.grad if weight.requires_grad else None, scale)
-
-        weight.register_post_accumulate_grad_hook(lambda _: note("weight"))
-        self.B.register_post_accumulate_grad_hook(lambda _: note("B"))
-
     @torch.no_grad()
-    def _note(self, to_weight: Tensor | None, scale: float) -> None:
+    def note(self, to_weight: Tensor | None, scale: float) -> None:
         """Add what the loss would change, to first order, if a direction went: into the weight,
         with the share that it has at equal preferences, or away if the weight stays still."""
         if self.importance is None or self.B.grad is None:
@@ -79,7 +65,9 @@ class LowRankDelta(nn.Module):
             rows, m, _ = self.B.shape
             there = to_weight.reshape(rows, -1) @ self.A.flatten(0, 1).T
             change = change - there.view_as(self.B) * (scale / m)
-        self.importance += (self.B * change).sum(0).abs()
+        moved = (self.B * change).sum(0).abs()
+        # Losses of half precision are scaled until their gradients overflow, now and then.
+        self.importance += torch.where(moved.isfinite().all(), moved, 0)
 
     @torch.no_grad()
     def keep(self, rank: int) -> dict[nn.Parameter, Cut]:

@@ -15,7 +15,6 @@ from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
 from lorpman.manifold.ranks import START, allocate, budget_at
-from lorpman.processes import sum_over_processes
 
 _RANK = 8
 _Owned = tuple[str, nn.Module, nn.Parameter]
@@ -81,7 +80,6 @@ class LowRank(ParameterManifold):
                 f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
                 "among its shared parameters"
             )
-        self._watch()
 
     @classmethod
     def from_models(
@@ -143,17 +141,16 @@ class LowRank(ParameterManifold):
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        # A copy of a tensor has none of its hooks.
-        self._watch()
-
-    def _watch(self) -> None:
-        """With automatic ranks: note how much each direction matters."""
-        if self.budget is not None:
+    def after_backward(self) -> None:
+        """With automatic ranks that are not yet settled: note what each direction brings."""
+        if self.budget is None:
+            return
+        deltas = self.low_rank_deltas()
+        if sum(delta.rank * delta.cost for delta in deltas.values()) > self.budget:
             parameters = dict(self.network.named_parameters())
-            for name, delta in self.low_rank_deltas().items():
-                delta.watch(parameters[name], self.scale)
+            for name, delta in deltas.items():
+                weight = parameters[name]
+                delta.note(weight.grad if weight.requires_grad else None, self.scale)
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int, epochs: int) -> Mapping[nn.Parameter, Cut]:
@@ -168,8 +165,6 @@ class LowRank(ParameterManifold):
         importance = {}
         for name, delta in deltas.items():
             assert delta.importance is not None
-            # Processes saw different data, and must drop the same directions.
-            sum_over_processes(delta.importance)
             importance[name] = delta.importance.sort(descending=True).values.sum(0)
         costs = {name: delta.cost for name, delta in deltas.items()}
         ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
