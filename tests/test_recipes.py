@@ -41,6 +41,15 @@ def test_the_recipe_keeps_network_rank_and_epochs():
         }
 
 
+def test_rates_are_multiples_of_the_presets_own():
+    def rate(problem, recipe=None, **told):
+        return Spec.make(problem, "lorpman", 0, told, recipe=recipe).training.learning_rate
+
+    assert (rate("multimnist"), rate("multimnist", "best")) == (0.001, 0.006)
+    assert (rate("cifar100"), rate("cifar100", "best")) == (0.01, 0.06)
+    assert rate("cifar100", "best", learning_rate=0.5) == 0.5
+
+
 def test_an_unknown_recipe_is_refused(capsys, tmp_path):
     out = tmp_path / "r"
     line = refused(capsys, "train", "multidigits", "--recipe", "bset", "--out", out)

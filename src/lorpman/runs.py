@@ -72,7 +72,7 @@ class Spec:
             layers.append(get_recipe(recipe))
         values = dict(rival.defaults)
         for layer in layers:
-            values |= layer.of(method, rival.defaults)
+            values = layer.over(values, method, rival.defaults)
         values |= overrides
         groups: dict[str, type[Group]] = {
             "training": Training,

@@ -41,6 +41,12 @@ class Layer(Group):
         common = {key: value for key, value in self.settings.items() if key not in held}
         return {**common, **self.methods.get(method, {})}
 
+    def over(
+        self, values: Mapping[str, Any], method: str, held: Container[str] = ()
+    ) -> dict[str, Any]:
+        """``values`` with what this layer sets for ``method``."""
+        return {**values, **self.of(method, held)}
+
 
 class Reduced(Layer):
     """What a small machine changes."""

@@ -1,12 +1,16 @@
 """Recipes: settings by name that go over any problem's preset, one YAML file each."""
 
+from collections.abc import Container, Mapping
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import yaml
+from pydantic import Field
 
 from lorpman.errors import unknown
 from lorpman.problems.base import Layer
+from lorpman.settings import Training
 
 
 def recipe_names() -> list[str]:
@@ -15,10 +19,25 @@ def recipe_names() -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
+class Recipe(Layer):
+    """Settings, and rates as multiples: a preset's own rate fits its optimiser and network."""
+
+    rates: dict[str, float] = Field(default_factory=dict)
+    """Times the preset's learning rate, by method."""
+
+    def over(
+        self, values: Mapping[str, Any], method: str, held: Container[str] = ()
+    ) -> dict[str, Any]:
+        before = values.get("learning_rate", Training.model_fields["learning_rate"].default)
+        # Rounded, so that six times a thousandth is what people write for it.
+        rate = float(f"{self.rates.get(method, 1.0) * before:.9g}")
+        return {**super().over(values, method, held), "learning_rate": rate}
+
+
 @cache
-def get_recipe(name: str) -> Layer:
+def get_recipe(name: str) -> Recipe:
     """The recipe called ``name``."""
     if name not in recipe_names():
         raise unknown("recipe", name, recipe_names())
     text = resources.files(__name__).joinpath(f"{name}.yaml").read_text()
-    return Layer.model_validate(yaml.safe_load(text))
+    return Recipe.model_validate(yaml.safe_load(text))
