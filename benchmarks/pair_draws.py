@@ -1,6 +1,6 @@
 """Kept runs on other draws of MultiMNIST's test pairs: how much of a difference is the draw's.
 
-    python benchmarks/test_draws.py runs/one runs/two --draws 12 --out results/recipe/draws.md
+    python benchmarks/pair_draws.py runs/one runs/two --draws 12 --out results/recipe/draws.md
 
 Every draw has 10,000 pairs of the same test digits, as the one that all results use.
 """
