@@ -145,10 +145,9 @@ class LowRank(ParameterManifold):
         """With automatic ranks that are not yet settled: note what each direction brings."""
         if self.budget is None:
             return
-        deltas = self.low_rank_deltas()
-        if sum(delta.rank * delta.cost for delta in deltas.values()) > self.budget:
+        if self._spent() > self.budget:
             parameters = dict(self.network.named_parameters())
-            for name, delta in deltas.items():
+            for name, delta in self.low_rank_deltas().items():
                 weight = parameters[name]
                 delta.note(weight.grad if weight.requires_grad else None, self.scale)
 
@@ -170,11 +169,12 @@ class LowRank(ParameterManifold):
         ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
         parameters, cuts = dict(self.network.named_parameters()), {}
         for name, delta in deltas.items():
-            before = delta.total()
-            dropped = delta.keep(min(ranks[name], delta.rank))
-            if dropped and parameters[name].requires_grad:
+            kept = min(ranks[name], delta.rank)
+            folds = kept < delta.rank and parameters[name].requires_grad
+            before = delta.total() if folds else None
+            cuts.update(delta.keep(kept))
+            if before is not None:
                 parameters[name].add_(before - delta.total(), alpha=self.scale / self.num_tasks)
-            cuts.update(dropped)
         return cuts
 
     def ranks(self) -> dict[str, int]:
@@ -194,8 +194,12 @@ class LowRank(ParameterManifold):
 
         deltas = self.low_rank_deltas()
         full = {name: min(len(delta.B), delta.A.shape[2]) for name, delta in deltas.items()}
-        spent = sum(delta.rank * delta.cost for delta in deltas.values())
-        plot_ranks(self.ranks(), full, path, f"{spent:,} of {self.budget:,} parameters")
+        title = f"{self._spent():,} of {self.budget:,} parameters"
+        plot_ranks(self.ranks(), full, path, title)
+
+    def _spent(self) -> int:
+        """The parameters of all low-rank factors together."""
+        return sum(delta.rank * delta.cost for delta in self.low_rank_deltas().values())
 
     def low_rank_deltas(self) -> dict[str, LowRankDelta]:
         """The low-rank deltas by parameter name."""
