@@ -65,10 +65,11 @@ def main() -> None:
             print(lines[-1], flush=True)
     command = shlex.join(["python", *sys.argv])
     text = [
-        "Test hypervolume, mean ± standard deviation of seeds "
-        f"{options.seeds.replace(',', ', ')}. Order: the rank correlation between a task's weight "
-        "and its score (1: more weight is always obeyed); violations: pairs of preferences, over "
-        "all seeds, where it is not.",
+        "Test hypervolume, "
+        + ("mean ± standard deviation of seeds " if len(seeds) > 1 else "seed ")
+        + f"{', '.join(map(str, seeds))}. Order: the rank correlation between a task's weight and "
+        "its score (1: more weight is always obeyed); violations: pairs of preferences, over all "
+        "seeds, where it is not.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",
