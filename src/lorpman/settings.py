@@ -66,6 +66,11 @@ class Training(Group):
 
     WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
     """What decides only what is shown, not what is learned."""
+    OF_THE_OPTIMIZER: ClassVar = frozenset(
+        {"learning_rate", "momentum", "weight_decay"}
+        | {"scheduler", "ramp_epochs", "step_epochs", "step_factor"}
+    )
+    """What would have to be found anew for another optimiser."""
 
     def make_optimizer(self, fused: bool = True) -> MakeOptimizer:
         """``fused``: one pass over all weights, instead of one for each tensor and operation,

@@ -20,18 +20,30 @@ def recipe_names() -> list[str]:
 
 
 class Recipe(Layer):
-    """Settings, and rates as multiples: a preset's own rate fits its optimiser and network."""
+    """Settings that were found with one optimiser, and rates as multiples of the preset's own.
 
+    Over a preset with another optimiser, rate, schedule and weight decay stay as they are.
+    """
+
+    optimizer: str
     rates: dict[str, float] = Field(default_factory=dict)
     """Times the preset's learning rate, by method."""
 
     def over(
         self, values: Mapping[str, Any], method: str, held: Container[str] = ()
     ) -> dict[str, Any]:
-        before = values.get("learning_rate", Training.model_fields["learning_rate"].default)
-        # Rounded, so that six times a thousandth is what people write for it.
-        rate = float(f"{self.rates.get(method, 1.0) * before:.9g}")
-        return {**super().over(values, method, held), "learning_rate": rate}
+        before = {**_defaults("optimizer", "learning_rate"), **values}
+        taken = self.of(method, held)
+        if before["optimizer"] == self.optimizer:
+            # Rounded, so that six times a thousandth is what people write for it.
+            rate = float(f"{self.rates.get(method, 1.0) * before['learning_rate']:.9g}")
+            return {**values, **taken, "learning_rate": rate}
+        apart = Training.OF_THE_OPTIMIZER
+        return {**values, **{key: value for key, value in taken.items() if key not in apart}}
+
+
+def _defaults(*names: str) -> dict[str, Any]:
+    return {name: Training.model_fields[name].default for name in names}
 
 
 @cache
