@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--scale", choices=["paper", "laptop"], default="paper")
     parser.add_argument("--recipe")
+    parser.add_argument("--preset", action="store_true", help="a row without recipe, first")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/variants"))
@@ -45,8 +46,11 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     head = ["problem", "method", "variant", "hypervolume", "order", "violations", "parameters"]
     lines = [head, ["---"] * 3 + ["---:"] * 4]
+    variants = [(text, options.recipe) for text in options.variant]
+    if options.preset:
+        variants.insert(0, ("the preset", None))
     for problem in options.problems:
-        for text in options.variant:
+        for text, recipe in variants:
             name, _, settings = text.partition(":")
             overrides = parse_assignments([*options.set, *settings.split()])
             table = compare(
@@ -56,7 +60,7 @@ def main() -> None:
                 options.runs / problem,
                 data_root(None),
                 scale=options.scale,
-                recipe=options.recipe,
+                recipe=recipe,
                 overrides=overrides,
             )
             lines += [cells(problem, name, row) for row in table.rows]
