@@ -64,7 +64,7 @@ def main() -> None:
         silent = silent_units(network, [unpack(batch)[0] for batch in loaders[1]])
         training = spec.training
         cells = [
-            f"rate {training.learning_rate:g}, ramp of {training.ramp_epochs} epochs, "
+            f"rate {training.learning_rate:g}, weight decay {training.weight_decay:g}, "
             f"{training.scheduler}",
             "; ".join(f"{name}: {count}" for name, count in silent.items()) or "none",
             *(", ".join(f"{score:.4f}" for score in row) for row in scores),
