@@ -67,8 +67,15 @@ class Training(Group):
     WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
     """What decides only what is shown, not what is learned."""
     OF_THE_OPTIMIZER: ClassVar = frozenset(
-        {"learning_rate", "momentum", "weight_decay"}
-        | {"scheduler", "ramp_epochs", "step_epochs", "step_factor"}
+        {
+            "learning_rate",
+            "momentum",
+            "weight_decay",
+            "scheduler",
+            "ramp_epochs",
+            "step_epochs",
+            "step_factor",
+        }
     )
     """What would have to be found anew for another optimiser."""
 

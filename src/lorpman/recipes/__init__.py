@@ -32,18 +32,14 @@ class Recipe(Layer):
     def over(
         self, values: Mapping[str, Any], method: str, held: Container[str] = ()
     ) -> dict[str, Any]:
-        before = {**_defaults("optimizer", "learning_rate"), **values}
-        taken = self.of(method, held)
+        defaults = {name: field.default for name, field in Training.model_fields.items()}
+        before, taken = {**defaults, **values}, self.of(method, held)
         if before["optimizer"] == self.optimizer:
             # Rounded, so that six times a thousandth is what people write for it.
             rate = float(f"{self.rates.get(method, 1.0) * before['learning_rate']:.9g}")
             return {**values, **taken, "learning_rate": rate}
         apart = Training.OF_THE_OPTIMIZER
         return {**values, **{key: value for key, value in taken.items() if key not in apart}}
-
-
-def _defaults(*names: str) -> dict[str, Any]:
-    return {name: Training.model_fields[name].default for name in names}
 
 
 @cache
