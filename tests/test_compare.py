@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,23 @@ def test_a_setting_goes_to_the_methods_that_have_it(tmp_path):
     assert settings["lorpman"]["rank"] == 1
     assert settings["cosmos"]["lambda_c"] == 2.0
     assert "rank" not in settings["cosmos"]
+
+
+def test_a_row_with_fewer_seeds_says_so(done):
+    _, comparison, _ = done
+    lorpman, pamal = comparison.rows
+    fewer = replace(pamal, seeds=(1,), hypervolumes=pamal.hypervolumes[1:])
+    text = replace(comparison, rows=(lorpman, fewer)).markdown()
+    assert f"| pamal | {fewer.mean:.4f} (seed 1 only) |" in text
+    assert "mean ± standard deviation of seeds 0, 1;" in text
+    assert "only" not in comparison.markdown()
+
+
+def test_preferences_are_spread_for_the_methods_that_draw_them(tmp_path):
+    _compare(tmp_path, ("lorpman", "phn-hvi"), (0,), overrides={"sampling": "stratified"})
+    described = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*/run.json"))]
+    sampling = {one["method"]: one["settings"]["sampling"] for one in described}
+    assert sampling == {"lorpman": "stratified", "phn-hvi": "dirichlet"}
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from command_line import refused
-from lorpman.methods import METHODS
+from lorpman.errors import UsageError
+from lorpman.methods import get_method
 from lorpman.recipes import get_recipe, recipe_names
 from lorpman.runs import Spec
 from lorpman.settings import Training
@@ -22,14 +23,13 @@ def test_a_recipe_stands_between_preset_and_user():
 
 @pytest.mark.parametrize("problem", ["multimnist", "census", "cifar100", "multidigits"])
 @pytest.mark.parametrize("recipe", recipe_names())
-def test_every_recipe_fits_every_continuous_method(problem, recipe):
-    for method in METHODS.values():
-        if method.kind == "continuous":
-            settings = Spec.make(problem, method.name, 0, {}, "laptop", recipe).settings()
-            asked = get_recipe(recipe).of(method.name, method.defaults)
-            if settings["optimizer"] != get_recipe(recipe).optimizer:
-                asked = {k: v for k, v in asked.items() if k not in Training.OF_THE_OPTIMIZER}
-            assert {key: settings[key] for key in asked} == asked, method.name
+def test_every_recipe_fits_all_its_methods(problem, recipe):
+    for method in map(get_method, get_recipe(recipe).methods):
+        settings = Spec.make(problem, method.name, 0, {}, "laptop", recipe).settings()
+        asked = get_recipe(recipe).of(method.name, method.defaults)
+        if settings["optimizer"] != get_recipe(recipe).optimizer:
+            asked = {k: v for k, v in asked.items() if k not in Training.OF_THE_OPTIMIZER}
+        assert {key: settings[key] for key in asked} == asked, method.name
 
 
 def test_the_recipe_keeps_network_rank_and_epochs():
@@ -59,6 +59,31 @@ def test_another_optimizer_keeps_its_rate_schedule_and_weight_decay():
     assert plain["optimizer"] == "sgd"
     assert {key for key in best if best[key] != plain[key]} == {"sampling"}
     assert best["sampling"] == "stratified"
+
+
+@pytest.mark.parametrize(("problem", "optimizer"), [("multimnist", "sgd"), ("cifar100", "adam")])
+def test_an_optimizer_that_the_user_chose_keeps_the_presets_rate(problem, optimizer):
+    """Neither are Adam's settings for SGD, nor is SGD's rate one to multiply for Adam."""
+    plain, best = (
+        Spec.make(problem, "lorpman", 0, {"optimizer": optimizer}, recipe=r).settings()
+        for r in (None, "best")
+    )
+    assert {key for key in best if best[key] != plain[key]} == {"sampling"}
+
+
+def test_a_method_without_settings_in_the_recipe_is_refused(capsys, tmp_path):
+    """Or a table would say that it had the recipe too."""
+    out = tmp_path / "r"
+    methods = ("--recipe", "best", "--methods", "lorpman,film", "--out", out)
+    line = refused(capsys, "compare", "multidigits", *methods)
+    assert "no settings for method 'film', only for cosmos, lorpman" in line
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("method", ["phn-hvi", "pmtl", "mgda"])
+def test_spreading_preferences_that_a_method_does_not_draw_is_refused(method):
+    with pytest.raises(UsageError, match=f"{method} has its own preferences"):
+        Spec.make("multidigits", method, 0, {"sampling": "stratified"})
 
 
 def test_an_unknown_recipe_is_refused(capsys, tmp_path):

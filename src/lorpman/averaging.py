@@ -1,12 +1,10 @@
 """An exponential mean of all weights, beside those that are trained."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-
-from lorpman.manifold.base import Cut
 
 
 class Averaging:
@@ -30,14 +28,10 @@ class Averaging:
         now, weight = self._floats(), 1 - min(self.decay, self.steps / (self.steps + 9))
         torch._foreach_lerp_(list(self.means.values()), list(now.values()), weight)
 
-    def cut(self, cuts: Mapping[nn.Parameter, Cut]) -> None:
-        """Follow parameters that are smaller now; what else has another size starts anew."""
-        for name, parameter in self.model.named_parameters():
-            if parameter in cuts:
-                self.means[name] = cuts[parameter].cut(self.means[name])
-        for name, value in self._floats().items():
-            if self.means[name].shape != value.shape:
-                self.means[name] = value.clone()
+    def restart(self) -> None:
+        """Begin again from the trained weights, after the model moved some into others: a mean
+        of what was there before, with a part of it cut off, would be no network at all."""
+        self.means = self._copies()
 
     @contextmanager
     def shown(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from lorpman.errors import TrainingDiverged, UsageError, unknown
 from lorpman.files import read_json, write_bytes, write_json
 from lorpman.front import Front
 from lorpman.methods import get_method
-from lorpman.notes import read_notes
+from lorpman.notes import parameters_learned, read_notes
 from lorpman.plot import plot_fronts
 from lorpman.preference import grid
 from lorpman.problems import get_problem
@@ -73,6 +73,11 @@ class Comparison:
     rows: tuple[Row, ...]
     failures: dict[str, str]
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Those of the row with most; a row that has others says so."""
+        return max((row.seeds for row in self.rows), key=len)
+
     def markdown(self) -> str:
         """The table as people read it."""
         head = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
@@ -83,7 +88,8 @@ class Comparison:
             paper = "" if row.published is None else _digits(row.published)
             order = "" if row.order is None else f"{row.order:.2f}"
             violations = "" if row.order is None else f"{row.violations} of {row.pairs}"
-            cells = [row.method, _digits(row.mean) + deviation, paper, order, violations]
+            fewer = "" if row.seeds == self.seeds else f" ({_listed(row.seeds)} only)"
+            cells = [row.method, _digits(row.mean) + deviation + fewer, paper, order, violations]
             cells += [f"{row.parameters:,}", str(row.epochs), f"{row.seconds_per_epoch:.3g}"]
             lines.append(_line([*cells, f"{row.peak_memory / 2**20:,.0f} MiB"]))
         lines += ["", self._caption()]
@@ -91,13 +97,13 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def _caption(self) -> str:
-        seeds = max((row.seeds for row in self.rows), key=len)
         parts = [
             f"{self.problem}, {self.scale} scale, "
             + (f"recipe {self.recipe}, " if self.recipe else "")
-            + "test split, mean"
-            + (" ± standard deviation" if len(seeds) > 1 else "")
-            + f" of seeds {', '.join(map(str, seeds))};"
+            + "test split, "
+            + ("mean ± standard deviation of " if len(self.seeds) > 1 else "")
+            + _listed(self.seeds)
+            + ";"
             + " every continuous front on the same preferences, corners included."
         ]
         if any(row.order is not None for row in self.rows):
@@ -170,6 +176,7 @@ def _specs(
             key
             for group in (Training, get_method(method).settings, get_problem(problem).settings)
             for key in group.model_fields
+            if key != "sampling" or get_method(method).takes_sampling
         }
         for method in methods
     }
@@ -298,12 +305,13 @@ def _row(spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: S
     volumes = [front.hypervolume() for front in fronts]
     orders = [front.order() for front in fronts] if spec.method.kind == "continuous" else []
     published = spec.problem.preset().published.get(spec.method.name)
+    first = next(iter(runs.values()))
     return Row(
         method=spec.method.name,
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=_parameters(next(iter(runs.values()))),
+        parameters=parameters_learned(read_json(first / "run.json", "run"), read_notes(first)),
         seconds_per_epoch=statistics.fmean(note["seconds"] for note in notes),
         epochs=spec.training.epochs,
         peak_memory=max(note.get("peak_memory", 0) for note in notes),
@@ -315,10 +323,8 @@ def _row(spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: S
     )
 
 
-def _parameters(run: Path) -> int:
-    """What a run has learned; where that changes while training, what it had at the end."""
-    started = read_json(run / "run.json", "run")["parameters"]
-    return int(read_notes(run)[-1].get("parameters", started))
+def _listed(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -30,3 +30,8 @@ class Method:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What belongs to the method whatever the problem; above a preset's settings for all
     methods, below those for this one."""
+
+    @property
+    def takes_sampling(self) -> bool:
+        """Whether the setting ``sampling`` decides its preferences."""
+        return self.kind == "continuous" and self.sampler is None

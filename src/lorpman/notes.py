@@ -49,6 +49,12 @@ def read_notes(run: Path) -> list[dict[str, Any]]:
         raise UsageError(f"the notes of run {run} cannot be read: {error}") from None
 
 
+def parameters_learned(described: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -> int:
+    """Of a run; where that changes while training, as it was when the last note was taken."""
+    last = notes[-1] if notes else {}
+    return int(last.get("parameters", described.get("parameters", 0)))
+
+
 def _note(line: str) -> dict[str, Any] | None:
     """The note on a line, if it is one."""
     try:

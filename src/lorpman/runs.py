@@ -68,11 +68,11 @@ class Spec:
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
         layers: list[Layer] = [preset, reduced] if reduced else [preset]
-        if recipe is not None:
-            layers.append(get_recipe(recipe))
         values = dict(rival.defaults)
         for layer in layers:
             values = layer.over(values, method, rival.defaults)
+        if recipe is not None:
+            values = get_recipe(recipe).over(values, method, rival.defaults, overrides)
         values |= overrides
         groups: dict[str, type[Group]] = {
             "training": Training,
@@ -82,6 +82,8 @@ class Spec:
         parts = distribute(values, groups)
         training = parts["training"]
         assert isinstance(training, Training)
+        if training.sampling == "stratified" and not rival.takes_sampling:
+            raise UsageError(f"{method} has its own preferences; leave sampling=stratified out")
         taken: Scale = scale if reduced else "paper"
         return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
 
@@ -114,7 +116,7 @@ class Spec:
         """How preferences are drawn, where the method does not leave that to its manifold."""
         if self.method.sampler is not None:
             return self.method.sampler(self.own)
-        if self.method.kind == "continuous" and self.training.sampling == "stratified":
+        if self.training.sampling == "stratified":
             return Stratified(self.training.concentration)
         return None
 

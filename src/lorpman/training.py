@@ -190,7 +190,7 @@ class Training:
             self._forget_history()
             self._set_up()
             if self.averaging is not None:
-                self.averaging.cut(cuts)
+                self.averaging.restart()
 
     def _cut(self, parameter: nn.Parameter, cut: Cut) -> None:
         """Let what the optimiser knows of a parameter follow it to its new size."""

@@ -11,7 +11,7 @@ from lorpman.errors import UsageError
 from lorpman.files import read_json
 from lorpman.front import Front
 from lorpman.manifold.base import Manifold
-from lorpman.notes import read_notes
+from lorpman.notes import parameters_learned, read_notes
 from lorpman.runs import Spec, open_run, read_spec
 from lorpman.select import is_finite
 
@@ -42,6 +42,10 @@ class Opened:
         if self.model is None or self.splits is None:
             return "stored"
         return "members" if is_finite(self.model) else "any"
+
+    @property
+    def parameters(self) -> int:
+        return parameters_learned(self.described, self.notes)
 
     @property
     def title(self) -> str:

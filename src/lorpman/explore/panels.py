@@ -62,7 +62,7 @@ def learned(run: Opened) -> list[Panel]:
 def cost(runs: Sequence[Opened]) -> Panel:
     """How much there is to store."""
     one, m = one_network(runs[0]), len(runs[0].front.tasks)
-    own = [(run.title, int(run.described.get("parameters", 0))) for run in runs]
+    own = [(run.title, run.parameters) for run in runs]
     counts = [("one network", one), *own, ("PaMaL, one per task", m * one)]
     return Panel(
         "parameters",

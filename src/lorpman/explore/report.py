@@ -111,8 +111,9 @@ def _table_card(run: Opened) -> str:
 
 def _settings_card(run: Opened) -> str:
     described = run.described
-    rows = [[key, str(described.get(key, ""))] for key in ("problem", "method", "seed", "scale")]
-    rows.append(["parameters", f"{described.get('parameters', 0):,}"])
+    named = ("problem", "method", "seed", "scale", "recipe")
+    rows = [[key, str(described.get(key) or "none")] for key in named]
+    rows.append(["parameters", f"{run.parameters:,}"])
     rows += [[key, json.dumps(value)] for key, value in _mapping(described, "settings").items()]
     rows += [
         [f"version of {key}", str(value)] for key, value in _mapping(described, "versions").items()

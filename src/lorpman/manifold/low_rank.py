@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsIndex, cast
 
@@ -33,7 +33,8 @@ class LowRank(ParameterManifold):
 
     With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
     :mod:`lorpman.manifold.ranks`), so that all factors together have at most ``budget``
-    parameters (default: as many as with rank 8).
+    parameters (default: as many as with rank 8). In a loop of your own, which does not let the
+    manifold change its size, the layers keep the larger ranks that they start with.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
@@ -68,7 +69,7 @@ class LowRank(ParameterManifold):
         if rank == "auto":
             self.budget = _check_budget(adapted, num_tasks, budget)
             rank = _first_rank(adapted, num_tasks, self.budget)
-        rank = _whole_rank(rank)
+        rank = _whole("rank", rank)
         for name, owner, parameter in adapted:
             delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
             if delta is not None:
@@ -249,42 +250,36 @@ class LowRank(ParameterManifold):
         return not any(parameters[name].requires_grad for name in self._shared)
 
 
-def _whole_rank(rank: object) -> int:
-    """``rank`` as a plain int, if it is a whole number of any kind but a truth value."""
+def _whole(name: str, value: object, least: int = 1) -> int:
+    """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
     whole = None
-    if not isinstance(rank, bool) and isinstance(rank, SupportsIndex):
-        whole = operator.index(rank)
-    if whole is None or whole < 1:
-        raise UsageError(f"rank must be a whole number of at least 1, got {rank!r}")
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        whole = operator.index(value)
+    if whole is None or whole < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return whole
+
+
+def _sizes(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> Iterator[tuple[int, int]]:
+    """For every matrix: directions at one rank for all layers, and the parameters of each."""
+    for name, owner, weight in adapted:
+        if is_matrix(name, owner, weight):
+            rows, inner = matrix_of(owner, weight, rank)
+            yield inner, num_tasks * (rows + weight.numel() // rows)
 
 
 def _size(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> int:
     """The parameters of all factors together with one rank for all layers."""
-    total = 0
-    for name, owner, weight in adapted:
-        if is_matrix(name, owner, weight):
-            rows, inner = matrix_of(owner, weight, rank)
-            total += num_tasks * inner * (rows + weight.numel() // rows)
-    return total
+    return sum(inner * cost for inner, cost in _sizes(adapted, num_tasks, rank))
 
 
 def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None) -> int:
     """The budget asked for, or that of rank 8, if every layer can have one direction."""
     if budget is None:
         return _size(adapted, num_tasks, _RANK)
-    least = sum(
-        num_tasks * (rows + weight.numel() // rows)
-        for name, owner, weight in adapted
-        if is_matrix(name, owner, weight)
-        for rows, _ in [matrix_of(owner, weight, 1)]
-    )
-    if budget < least:
-        raise UsageError(
-            f"budget must be at least {least} parameters, one direction in every layer, "
-            f"got {budget}"
-        )
-    return budget
+    # One direction in every layer.
+    least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
+    return _whole("budget", budget, least)
 
 
 def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:

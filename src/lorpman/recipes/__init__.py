@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from lorpman.errors import unknown
+from lorpman.errors import UsageError, unknown
 from lorpman.problems.base import Layer
 from lorpman.settings import Training
 
@@ -22,7 +22,7 @@ def recipe_names() -> list[str]:
 class Recipe(Layer):
     """Settings that were found with one optimiser, and rates as multiples of the preset's own.
 
-    Over a preset with another optimiser, rate, schedule and weight decay stay as they are.
+    Where preset or user choose another optimiser, rate, schedule and weight decay stay as they are.
     """
 
     optimizer: str
@@ -30,11 +30,21 @@ class Recipe(Layer):
     """Times the preset's learning rate, by method."""
 
     def over(
-        self, values: Mapping[str, Any], method: str, held: Container[str] = ()
+        self,
+        values: Mapping[str, Any],
+        method: str,
+        held: Container[str] = (),
+        told: Mapping[str, Any] = {},
     ) -> dict[str, Any]:
+        """``values``, a preset's, with what this recipe sets where the user has ``told`` this."""
+        if method not in self.methods:
+            raise UsageError(
+                f"the recipe has no settings for method '{method}', only for "
+                f"{', '.join(sorted(self.methods))}; leave --recipe out"
+            )
         defaults = {name: field.default for name, field in Training.model_fields.items()}
         before, taken = {**defaults, **values}, self.of(method, held)
-        if before["optimizer"] == self.optimizer:
+        if {before["optimizer"], {**before, **told}["optimizer"]} == {self.optimizer}:
             # Rounded, so that six times a thousandth is what people write for it.
             rate = float(f"{self.rates.get(method, 1.0) * before['learning_rate']:.9g}")
             return {**values, **taken, "learning_rate": rate}

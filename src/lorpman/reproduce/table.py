@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from lorpman.files import read_json
+from lorpman.notes import parameters_learned, read_notes
 from lorpman.reproduce.measures import HYPERVOLUME
 from lorpman.reproduce.printing import measured, millions, printed, spread
 from lorpman.reproduce.reproduction import Evidence, Found, Reported, Row
@@ -53,7 +54,8 @@ def _seeds(found: Found, row: Row) -> str:
 def _parameters(row: Row) -> int | None:
     if not row.evidence:
         return None
-    return int(read_json(row.evidence[0].run / "run.json", "run")["parameters"])
+    run = row.evidence[0].run
+    return parameters_learned(read_json(run / "run.json", "run"), read_notes(run))
 
 
 def _caption(found: Found) -> str:
