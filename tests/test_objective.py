@@ -177,6 +177,8 @@ def test_chebyshev_is_the_largest_weighted_distance():
     losses = torch.tensor([[2.0, 4.0], [3.0, 4.0]])
     assert Chebyshev()(alphas, losses, _model()).item() == pytest.approx(2.0 + 2.7)
     assert Chebyshev(ideal=[1.0, 3.0])(alphas, losses, _model()).item() == pytest.approx(0.5 + 1.8)
+    with pytest.raises(UsageError, match="one number, or one per task"):
+        Chebyshev(ideal=torch.tensor([[1.0], [3.0]]))
 
 
 @given(mu=st.floats(1e-3, 1.0), seed=st.integers(0, 1000))

@@ -99,7 +99,10 @@ class _Distance(Term):
 
     def __init__(self, ideal: float | list[float] = 0.0) -> None:
         super().__init__()
-        self.register_buffer("ideal", torch.as_tensor(ideal, dtype=torch.float32))
+        point = torch.as_tensor(ideal, dtype=torch.float32)
+        if point.ndim > 1:
+            raise UsageError(f"ideal must be one number, or one per task, got {ideal!r}")
+        self.register_buffer("ideal", point)
 
     def _weighted(self, alphas: Tensor, losses: Tensor) -> Tensor:
         return alphas * (losses - self.ideal.to(losses))

@@ -21,9 +21,9 @@ WITHOUT_WALL = [problem for problem in KNOWN if problem != "zdt2"]
 ADAM = partial(torch.optim.Adam, lr=0.03)
 
 
-def _front(problem, method, optimizer=ADAM, **own):
+def _front(problem, method, optimizer=ADAM, seed=0, **own):
     row, chosen = get_problem(problem), METHODS[method]
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     if chosen.kind == "discrete":
         own = {"members": 3, **own}
     settings = chosen.settings(**own)
@@ -38,7 +38,7 @@ def _front(problem, method, optimizer=ADAM, **own):
         optimizer=optimizer,
         scheduler=lambda o: CosineAnnealingLR(o, EPOCHS),
         progress=False,
-        seed=0,
+        seed=seed,
     )
     return lp.evaluate(model, row.tasks(None), batches(data.test, 1))
 
@@ -113,13 +113,16 @@ def _best_volume(problem):
     return float(lp.hypervolume(points, known.worst, maximise=False))
 
 
-@pytest.mark.parametrize(
-    ("scalarisation", "covered"),
-    [("linear", (0.0, 0.25)), ("chebyshev", (0.85, 1.0)), ("smooth-chebyshev", (0.85, 1.0))],
-)
-def test_only_chebyshev_covers_a_concave_front(scalarisation, covered):
-    """The part of ZDT2's hypervolume that LORPMAN reaches: a weighted sum collapses to an end."""
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_weighted_sum_collapses_to_an_end_of_a_concave_front(seed):
+    """With a family that is free to follow it; LORPMAN's is stiffer, and does with some seeds."""
+    front = _front("zdt2", "phn", seed=seed)
+    assert front.hypervolume() <= 0.25 * _best_volume("zdt2")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("scalarisation", ["chebyshev", "smooth-chebyshev"])
+def test_chebyshev_covers_a_concave_front(scalarisation, seed):
     own = {"scalarisation": scalarisation, "smoothing": 0.02}
-    front = _front("zdt2", "lorpman", rank=1, lambda_o=0.0, **own)
-    part = front.hypervolume() / _best_volume("zdt2")
-    assert covered[0] <= part <= covered[1]
+    front = _front("zdt2", "lorpman", rank=1, lambda_o=0.0, seed=seed, **own)
+    assert front.hypervolume() >= 0.85 * _best_volume("zdt2")
