@@ -27,6 +27,7 @@ from lorpman.runs import Spec
 PROBLEMS = {"zdt2": "ZDT2, concave", "vlmop2": "VLMOP2, concave", "quadratic": "quadratics, convex"}
 METHODS = ("lorpman", "phn")
 SCALARISATIONS = ("linear", "chebyshev", "smooth-chebyshev")
+SMOOTHING = 0.02
 PREFERENCES = 101
 SEEDS = (0, 1, 2)
 AT_AN_END = 0.1
@@ -35,7 +36,7 @@ AT_AN_END = 0.1
 
 def front_of(problem: str, method: str, scalarisation: str, seed: int) -> lp.Front:
     """Trained, at many preferences: what is missing then is missing from the family itself."""
-    settings = {"scalarisation": scalarisation, "smoothing": 0.02, "scheduler": "cosine"}
+    settings = {"scalarisation": scalarisation, "smoothing": SMOOTHING, "scheduler": "cosine"}
     spec = Spec.make(problem, method, seed, settings)
     model, splits = spec.build(), spec.load(Path())
     fit_spec(spec, model, splits, fabric=Engine().start([]), progress=False)
@@ -104,8 +105,8 @@ def main() -> None:
         f"A point of ten numbers, mean (and range) of seeds 0, 1, 2, fronts at {PREFERENCES} "
         "preferences. Volume: the part of the best possible hypervolume. Off the ends: the part of "
         f"the preferences whose point is farther than {AT_AN_END} from both ends of the front. "
-        "Distance: the largest one from the front. Made by `python benchmarks/scalarisations.py "
-        f"--out {options.out}`.",
+        "Distance: the largest one from the front. Presets but for cosine decay and a smoothing of "
+        f"{SMOOTHING}. Made by `python benchmarks/scalarisations.py --out {options.out}`.",
         "",
         "| front | method | scalarisation | volume | off the ends | distance |",
         "|---|---|---|---:|---:|---:|",

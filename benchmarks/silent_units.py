@@ -3,7 +3,7 @@
     python benchmarks/silent_units.py runs/one runs/two --out results/recipe/silent-units.md
 
 looks at the network at equal weights. A unit is an output of a linear layer, or a channel of a
-convolution, that is followed by a ReLU: silent, if it is never positive.
+convolution: silent, if it is never positive. (A last layer, without a ReLU behind it, counts too.)
 """
 
 import argparse

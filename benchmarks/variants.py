@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lorpman.compare import Row, compare
+from lorpman.notes import read_notes
 from lorpman.runs import data_root
 from lorpman.settings import parse_assignments
 
@@ -64,8 +65,11 @@ def main() -> None:
                 overrides=overrides,
             )
             lines += [cells(problem, name, row) for row in table.rows]
-            found = table.to_json()
-            rows += [{"variant": name, "overrides": overrides, **row} for row in found["rows"]]
+            for row in table.to_json()["rows"]:
+                notes = [read_notes(options.runs / problem / run)[-1] for run in row["runs"]]
+                # Of automatic ranks, those at the end, by run.
+                ranks = [note["ranks"] for note in notes if "ranks" in note]
+                rows.append({"variant": name, "overrides": overrides, "ranks": ranks, **row})
             print(lines[-1], flush=True)
     command = shlex.join(["python", *sys.argv])
     text = [
