@@ -71,6 +71,8 @@ def test_evaluate_gives_the_front_of_training_again(capsys, trained):
     code, out, _ = run(capsys, "evaluate", trained)
     assert code == 0
     assert f"test hypervolume {before.hypervolume():.4f}" in out
+    order = before.order()
+    assert f"order {order.correlation:.2f}  (more weight scores worse in {order.violations}" in out
     assert torch.equal(Front.load(trained / "front.json").scores, before.scores)
     code, out, _ = run(capsys, "evaluate", trained, "--split", "validation")
     assert code == 0

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,9 @@ from lorpman.commands.options import (
     read_seeds,
 )
 from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
+
+if TYPE_CHECKING:
+    from lorpman.front import Front
 
 Preferences = Literal["own", "same"]
 
@@ -148,6 +151,8 @@ def train(
         result.model.num_tasks,
     )
     typer.echo(f"test hypervolume  {_volume(volume)}  ({len(result.front)} preferences)")
+    if spec.method.kind == "continuous":
+        typer.echo(f"order             {_order(result.front)}")
     typer.echo(
         f"parameters        {parameters:,}  (one network: {one:,}; "
         f"PaMaL, one network per task: {m * one:,})"
@@ -173,7 +178,8 @@ def evaluate(
     """Score a trained RUN again, on any split of its data."""
     from lorpman.runs import data_root, epochs_done, evaluate_run, read_spec, save_front
 
-    epochs = read_spec(run).training.epochs
+    spec = read_spec(run)
+    epochs = spec.training.epochs
     front = evaluate_run(run, split, data_root(data))
     header = [*(f"a_{name}" for name in front.tasks), *front.tasks]
     if len(front.tasks) <= 5:
@@ -181,6 +187,8 @@ def evaluate(
         for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
             typer.echo("  ".join(f"{value:>10.4f}" for value in (*alpha, *scores)))
     typer.echo(f"{split} hypervolume {_volume(front.hypervolume())}  ({len(front)} preferences)")
+    if spec.method.kind == "continuous":
+        typer.echo(f"order {_order(front)}")
     if (done := epochs_done(run)) < epochs:
         _tell(f"{run} has done {done} of {epochs} epochs")
     # Last: what cannot be written can still be read above.
@@ -242,6 +250,12 @@ def _volume(volume: Any) -> str:
     digits = ".4f" if volume >= 0.01 or volume == 0 else ".4g"
     error = "" if volume.stderr == 0 else f" ± {volume.stderr:.1g}"
     return f"{float(volume):{digits}}{error}"
+
+
+def _order(front: "Front") -> str:
+    found = front.order()
+    where = f"{found.violations} of {found.pairs} pairs of preferences"
+    return f"{found.correlation:.2f}  (more weight scores worse in {where})"
 
 
 def main(arguments: list[str] | None = None) -> None:
