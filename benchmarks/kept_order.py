@@ -33,8 +33,8 @@ def row(folder: Path, method: str) -> list[str] | None:
         method,
         f"{statistics.fmean(float(front.hypervolume()) for front in fronts):.4f}",
         f"{statistics.fmean(order.correlation for order in orders):.2f}",
+        ", ".join(f"{order.correlation:.2f}" for order in orders),
         f"{violations} of {pairs}",
-        str(len(runs)),
     ]
 
 
@@ -45,12 +45,12 @@ def main() -> None:
     options = parser.parse_args()
     continuous = [method.name for method in METHODS.values() if method.kind == "continuous"]
     rows = [row(folder, method) for folder in options.folders for method in continuous]
-    head = ["folder", "problem", "method", "hypervolume", "order", "violations", "seeds"]
+    head = ["folder", "problem", "method", "hypervolume", "order", "by seed", "violations"]
     text = [
         f"Kept runs, test fronts, mean over seeds. Made by `{shlex.join(['python', *sys.argv])}`.",
         "",
         "| " + " | ".join(head) + " |",
-        "|---|---|---|---:|---:|---:|---:|",
+        "|---|---|---|---:|---:|---|---:|",
         *("| " + " | ".join(cells) + " |" for cells in rows if cells is not None),
     ]
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -64,12 +64,15 @@ def main() -> None:
                 recipe=recipe,
                 overrides=overrides,
             )
+            if table.failures:
+                raise SystemExit(f"{name}: {table.failures}")
             lines += [cells(problem, name, row) for row in table.rows]
             for row in table.to_json()["rows"]:
                 notes = [read_notes(options.runs / problem / run)[-1] for run in row["runs"]]
                 # Of automatic ranks, those at the end, by run.
                 ranks = [note["ranks"] for note in notes if "ranks" in note]
-                rows.append({"variant": name, "overrides": overrides, "ranks": ranks, **row})
+                about = {"variant": name, "recipe": recipe, "scale": options.scale}
+                rows.append({**about, "overrides": overrides, "ranks": ranks, **row})
             print(lines[-1], flush=True)
     command = shlex.join(["python", *sys.argv])
     text = [

@@ -186,6 +186,8 @@ def test_preferences_are_spread_for_the_methods_that_draw_them(tmp_path):
     described = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*/run.json"))]
     sampling = {one["method"]: one["settings"]["sampling"] for one in described}
     assert sampling == {"lorpman": "stratified", "phn-hvi": "dirichlet"}
+    with pytest.raises(UsageError, match="phn-hvi draws no preferences by sampling"):
+        _compare(tmp_path, ("phn-hvi", "pmtl"), (0,), overrides={"sampling": "stratified"})
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path):

@@ -82,7 +82,7 @@ def test_a_method_without_settings_in_the_recipe_is_refused(capsys, tmp_path):
 
 @pytest.mark.parametrize("method", ["phn-hvi", "pmtl", "mgda"])
 def test_spreading_preferences_that_a_method_does_not_draw_is_refused(method):
-    with pytest.raises(UsageError, match=f"{method} has its own preferences"):
+    with pytest.raises(UsageError, match=f"{method} draws no preferences by sampling"):
         Spec.make("multidigits", method, 0, {"sampling": "stratified"})
 
 

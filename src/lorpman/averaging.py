@@ -31,7 +31,7 @@ class Averaging:
     def restart(self) -> None:
         """Begin again from the trained weights, after the model moved some into others: a mean
         of what was there before, with a part of it cut off, would be no network at all."""
-        self.means = self._copies()
+        self.means, self.steps = self._copies(), 0
 
     @contextmanager
     def shown(self) -> Iterator[None]:

@@ -176,7 +176,6 @@ def _specs(
             key
             for group in (Training, get_method(method).settings, get_problem(problem).settings)
             for key in group.model_fields
-            if key != "sampling" or get_method(method).takes_sampling
         }
         for method in methods
     }
@@ -184,6 +183,11 @@ def _specs(
     for key in overrides:
         if key not in everything:
             raise unknown("setting", key, everything)
+    drawing = [method for method in methods if get_method(method).takes_sampling]
+    for method in methods:
+        # Where no method takes it, the first one says so.
+        if drawing and method not in drawing:
+            fields[method].discard("sampling")
     return {
         (method, seed): Spec.make(
             problem,

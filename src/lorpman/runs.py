@@ -83,7 +83,7 @@ class Spec:
         training = parts["training"]
         assert isinstance(training, Training)
         if training.sampling == "stratified" and not rival.takes_sampling:
-            raise UsageError(f"{method} has its own preferences; leave sampling=stratified out")
+            raise UsageError(f"{method} draws no preferences by sampling; leave it out")
         taken: Scale = scale if reduced else "paper"
         return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
 

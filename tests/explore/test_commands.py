@@ -35,7 +35,10 @@ def test_a_report_is_written_into_the_run_or_elsewhere(capsys, digits, tmp_path)
     code, out, _ = run(capsys, "report", digits, "--to", tmp_path / "r.html")
     assert code == 0
     assert out == f"report      {tmp_path / 'r.html'}\n"
-    assert "What you can have" in (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text()
+    assert "What you can have" in page
+    assert "<td>seed</td><td>0</td>" in page
+    assert "<td>recipe</td><td>none</td>" in page
 
 
 def test_the_library_and_the_commands_stay_light():

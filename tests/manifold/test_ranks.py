@@ -164,11 +164,13 @@ def test_the_mean_is_the_network_as_it_was_after_a_cut():
     training = Training(model, None, torch.optim.Adam, None, 0, None, averaging=0.9)
     x, middle = torch.randn(4, 6), torch.tensor([0.5, 0.5])
     before = model(x, middle)[0]
-    training.epoch = 5
+    training.epoch, training.averaging.steps = 5, 1000
     training.begin_epoch(6)
     assert _spent(model) <= 300
     with training.shown():
         torch.testing.assert_close(model(x, middle)[0], before, rtol=1e-4, atol=1e-5)
+    # So it forgets this start as fast as it did the first one.
+    assert training.averaging.steps == 0
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.LBFGS, torch.optim.SGD, torch.optim.AdamW])

@@ -117,7 +117,10 @@ def _best_volume(problem):
 def test_a_weighted_sum_collapses_to_an_end_of_a_concave_front(seed):
     """With a family that is free to follow it; LORPMAN's is stiffer, and does with some seeds."""
     front = _front("zdt2", "phn", seed=seed)
-    assert front.hypervolume() <= 0.25 * _best_volume("zdt2")
+    part = front.hypervolume() / _best_volume("zdt2")
+    # That of an end: neither a front, nor a training that went nowhere.
+    assert 0.15 <= part <= 0.25
+    assert _off(front, "zdt2") < 0.05
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -112,7 +112,7 @@ def _table_card(run: Opened) -> str:
 def _settings_card(run: Opened) -> str:
     described = run.described
     named = ("problem", "method", "seed", "scale", "recipe")
-    rows = [[key, str(described.get(key) or "none")] for key in named]
+    rows = [[key, "none" if described.get(key) is None else str(described[key])] for key in named]
     rows.append(["parameters", f"{run.parameters:,}"])
     rows += [[key, json.dumps(value)] for key, value in _mapping(described, "settings").items()]
     rows += [
