@@ -222,7 +222,7 @@ def test_a_run_stores_and_shows_its_ranks(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": "auto", "budget": 3}, "budget must be a whole number of at least 108"),
+        ({"rank": "auto", "budget": 3}, "of at least 108 parameters, one direction in"),
         ({"rank": "auto", "budget": 500.5}, "budget must be a whole number"),
         ({"rank": "auto", "budget": float("inf")}, "budget must be a whole number"),
         ({"rank": 4, "budget": 500}, "budget belongs to rank='auto'"),

@@ -250,13 +250,13 @@ class LowRank(ParameterManifold):
         return not any(parameters[name].requires_grad for name in self._shared)
 
 
-def _whole(name: str, value: object, least: int = 1) -> int:
+def _whole(name: str, value: object, least: int = 1, why: str = "") -> int:
     """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
     whole = None
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
         whole = operator.index(value)
     if whole is None or whole < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise UsageError(f"{name} must be a whole number of at least {least}{why}, got {value!r}")
     return whole
 
 
@@ -277,9 +277,8 @@ def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None)
     """The budget asked for, or that of rank 8, if every layer can have one direction."""
     if budget is None:
         return _size(adapted, num_tasks, _RANK)
-    # One direction in every layer.
     least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return _whole("budget", budget, least)
+    return _whole("budget", budget, least, " parameters, one direction in every layer")
 
 
 def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
