@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from lorpman.bench.timing import Conditions, interleave, ratio
-from lorpman.bench.workload import lenet
+from lorpman.lab.bench.timing import Conditions, interleave, ratio
+from lorpman.lab.bench.workload import lenet
 from lorpman.manifold.base import select_output
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import dirichlet

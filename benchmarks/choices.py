@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from lorpman.bench.steps import FitStep, fit_step
-from lorpman.bench.timing import Conditions, Times, interleave
-from lorpman.bench.workload import vgg
+from lorpman.lab.bench.steps import FitStep, fit_step
+from lorpman.lab.bench.timing import Conditions, Times, interleave
+from lorpman.lab.bench.workload import vgg
 from lorpman.manifold.low_rank import LowRank
 from lorpman.manifold.merge import Way
 

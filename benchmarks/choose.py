@@ -13,8 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lorpman.problems import get_problem
-from lorpman.runs import Spec, data_root, evaluate_run, train
+from lorpman.lab.problems.registry import get_problem
+from lorpman.lab.runs.runs import Spec, data_root, evaluate_run, train
 
 
 def validation_hypervolume(problem: str, overrides: dict[str, Any], runs: Path, seed: int) -> float:

@@ -18,11 +18,11 @@ import torch
 from torch import nn
 
 import lorpman as lp
-from lorpman.data import multimnist
-from lorpman.data.base import batches
-from lorpman.nets.lenet import lenet
-from lorpman.problems.multimnist import tasks
-from lorpman.runs import data_root
+from lorpman.lab.datasets import overlaid_pairs
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.problems.multimnist import tasks
+from lorpman.lab.runs.runs import data_root
 
 RANKS = (1, 2, 4, 8, 16, 64)
 
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    data = multimnist.load(data_root(None))
+    data = overlaid_pairs.load(data_root(None))
     torch.manual_seed(options.seed)
     start = train(lenet(), [0.5, 0.5], data.train, options.start_epochs, options.seed)
     corners = [[1.0, 0.0], [0.0, 1.0]]

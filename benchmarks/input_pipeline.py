@@ -15,10 +15,10 @@ from torch import nn
 from torch.nn import functional
 
 from lorpman import LowRank, dirichlet
-from lorpman.data import census, multimnist
-from lorpman.data.base import Batch, Splits, batches
-from lorpman.nets.lenet import lenet
-from lorpman.nets.mlp import mlp
+from lorpman.lab.datasets import census, overlaid_pairs
+from lorpman.lab.datasets.splits import Batch, Splits, batches
+from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.networks.mlp import mlp
 
 LIMIT = 0.05
 
@@ -53,7 +53,7 @@ def _step(
 def main() -> None:
     root = Path(os.environ["LORPMAN_DATA"])
     cases = {
-        "multimnist": share(multimnist.load(root), lenet(), window=4),
+        "multimnist": share(overlaid_pairs.load(root), lenet(), window=4),
         "census": share(census.load(root), mlp(), window=2),
     }
     for name, value in cases.items():

@@ -13,9 +13,9 @@ import statistics
 import sys
 from pathlib import Path
 
-from lorpman.front import Front
-from lorpman.methods import METHODS
-from lorpman.runs import read_spec
+from lorpman.front.front import Front
+from lorpman.lab.methods.registry import METHODS
+from lorpman.lab.runs.runs import read_spec
 
 
 def row(folder: Path, method: str) -> list[str] | None:

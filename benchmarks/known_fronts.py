@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 import lorpman as lp
-from lorpman.data.base import batches
-from lorpman.front import Front
-from lorpman.methods import METHODS
-from lorpman.plot import save_figure
-from lorpman.problems import get_problem
-from lorpman.problems.analytic import KNOWN, distance_to_front
+from lorpman.front.front import Front
+from lorpman.front.plot import save_figure
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.methods.registry import METHODS
+from lorpman.lab.problems.analytic import KNOWN, distance_to_front
+from lorpman.lab.problems.registry import get_problem
 
 EPOCHS = 20  # of 20 steps, Adam, cosine schedule
 # Far from its ray EPO's steps are tiny: it allows hardly any loss to rise.

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from lorpman.explore.live import rounded
-from lorpman.explore.server import make_explorer
+from lorpman.explorer.live_evaluation import rounded
+from lorpman.explorer.server import make_explorer
+from lorpman.lab.runs.runs import data_root
 from lorpman.preference import dirichlet
-from lorpman.runs import data_root
 
 _WARM_UP = 5
 

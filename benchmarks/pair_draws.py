@@ -13,16 +13,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lorpman.data import multimnist
-from lorpman.data.base import batches
-from lorpman.evaluate import evaluate
-from lorpman.fit_spec import EVALUATION_BATCH
-from lorpman.runs import data_root, open_run
+from lorpman.front.evaluate import evaluate
+from lorpman.lab.datasets import overlaid_pairs
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
+from lorpman.lab.runs.runs import data_root, open_run
 
 
 def volumes(runs: list[Path], seed: int) -> list[float]:
     """Test hypervolume of every run on the pairs that ``seed`` draws."""
-    splits = multimnist.load(data_root(None), sizes=(1, 1, 10_000), seed=seed)
+    splits = overlaid_pairs.load(data_root(None), sizes=(1, 1, 10_000), seed=seed)
     loader = batches(splits.test, EVALUATION_BATCH)
     opened = [open_run(run) for run in runs]
     return [float(evaluate(model, spec.tasks(), loader).hypervolume()) for spec, model in opened]

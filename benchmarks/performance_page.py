@@ -9,9 +9,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from lorpman.bench.page import filled
-from lorpman.bench.run import RESULTS
-from lorpman.files import read_json, write_bytes
+from lorpman._files import read_json, write_bytes
+from lorpman.lab.bench.measure import RESULTS
+from lorpman.lab.bench.performance_page import filled
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 import lorpman as lp
-from lorpman.data import multidigits
-from lorpman.data.base import batches
-from lorpman.evaluate import scores_of
-from lorpman.problems import get_problem
+from lorpman.front.evaluate import scores_of
+from lorpman.lab.datasets import multidigits
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.problems.registry import get_problem
 
 
 def network() -> lp.SharedBottom:

@@ -17,10 +17,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lorpman.compare import run_directory
 from lorpman.errors import TrainingDiverged
-from lorpman.runs import Spec, data_root, epochs_done, evaluate_run, train
-from lorpman.settings import format_assignments
+from lorpman.lab.compare import run_directory
+from lorpman.lab.runs.runs import Spec, data_root, epochs_done, evaluate_run, train
+from lorpman.lab.settings import format_assignments
 
 OWN: dict[str, dict[str, Any]] = {
     "lorpman": {"freeze_epoch": None, "freeze_heads": False},

@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lorpman.reproduce.reproduction import Found
-from lorpman.reproduce.rows import REPRODUCTIONS
-from lorpman.reproduce.run import reproduce, write
+from lorpman.lab.reproduce.make import reproduce, write
+from lorpman.lab.reproduce.registry import REPRODUCTIONS
+from lorpman.lab.reproduce.reproduction import Found
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"

@@ -17,12 +17,12 @@ import torch
 from matplotlib.figure import Figure
 
 import lorpman as lp
-from lorpman.data.base import batches
-from lorpman.engine import Engine
-from lorpman.fit_spec import fit_spec
-from lorpman.plot import COLOURS, save_figure
-from lorpman.problems.analytic import KNOWN, distance_to_front
-from lorpman.runs import Spec
+from lorpman.front.plot import COLOURS, save_figure
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.problems.analytic import KNOWN, distance_to_front
+from lorpman.lab.runs.fit_spec import fit_spec
+from lorpman.lab.runs.runs import Spec
+from lorpman.training.devices import Engine
 
 PROBLEMS = {"zdt2": "ZDT2, concave", "vlmop2": "VLMOP2, concave", "quadratic": "quadratics, convex"}
 METHODS = ("lorpman", "phn")

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from lorpman.explore.server import make_explorer
+from lorpman.explorer.server import make_explorer
 
 _SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 _STEPS = 24

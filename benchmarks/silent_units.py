@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from lorpman.data.base import batches
-from lorpman.evaluate import scores_of
-from lorpman.fit_spec import EVALUATION_BATCH
-from lorpman.runs import data_root, open_run
+from lorpman.front.evaluate import scores_of
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
+from lorpman.lab.runs.runs import data_root, open_run
 from lorpman.task import unpack
 
 

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lorpman.data.base import batches
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.methods.finite_methods import DISCRETE, SINGLE
+from lorpman.lab.methods.registry import METHODS
+from lorpman.lab.problems.registry import get_problem
 from lorpman.manifold.base import select_output
-from lorpman.methods import METHODS
-from lorpman.problems import get_problem
-from lorpman.rule import Step
-from lorpman.rules.rows import DISCRETE, SINGLE
+from lorpman.rules.base import Step
 from lorpman.task import task_losses
 
 OWN: dict[str, dict[str, Any]] = {row.name: {"members": 5} for row in DISCRETE}

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from lorpman.bench.steps import fit_step, mean_loss
-from lorpman.bench.workload import Workload, census, vgg
+from lorpman.lab.bench.steps import fit_step, mean_loss
+from lorpman.lab.bench.workload import Workload, census, vgg
 from lorpman.manifold.low_rank import LowRank
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {"census": census, "vgg": vgg}

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lorpman.compare import Row, compare
-from lorpman.notes import read_notes
-from lorpman.runs import data_root
-from lorpman.settings import parse_assignments
+from lorpman.lab.compare import Row, compare
+from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.runs import data_root
+from lorpman.lab.settings import parse_assignments
 
 
 def cells(problem: str, variant: str, row: Row) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
-from lorpman.explore.server import make_explorer
+from lorpman.explorer.server import make_explorer
 
 
 class Asker:

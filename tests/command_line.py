@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lorpman.cli import main
+from lorpman.cli.main import main
 
 
 def run(capsys, *arguments):

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from lorpman import checkpoint
-from lorpman.hypervolume import hypervolume
+from lorpman.front.hypervolume import hypervolume
 from lorpman.manifold.base import Manifold, ParameterManifold, select_output
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import dirichlet, grid
+from lorpman.training import checkpoint
 
 
 def randomise(model: Manifold) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lorpman.manifold.base import Manifold
-from lorpman.rule import Step
+from lorpman.rules.base import Step
 
 
 def step_of(

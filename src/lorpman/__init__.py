@@ -8,22 +8,28 @@ from importlib.metadata import version as _version
 
 from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
-from lorpman.evaluate import evaluate
-from lorpman.export import Exported, export, export_network, recalibrate
-from lorpman.fit import Epoch, fit
-from lorpman.front import Choice, Front
-from lorpman.hypervolume import Hypervolume, hypervolume
-from lorpman.hypervolume_gradient import hypervolume_gradient
+from lorpman.front.evaluate import evaluate
+from lorpman.front.export import Exported, export, export_network, recalibrate
+from lorpman.front.front import Choice, Front
+from lorpman.front.hypervolume import Hypervolume, hypervolume
+from lorpman.front.hypervolume_gradient import hypervolume_gradient
+from lorpman.front.order import Order
+from lorpman.front.select import Selection, select
 from lorpman.manifold.base import Manifold, ParameterManifold
-from lorpman.manifold.conditioned import Cosmos
 from lorpman.manifold.convex import Convex
+from lorpman.manifold.cosmos import Cosmos
 from lorpman.manifold.film import Film
 from lorpman.manifold.finite import Population, Single
-from lorpman.manifold.hyper import ChunkedHyper, Hyper
-from lorpman.manifold.learned import Learned
+from lorpman.manifold.hypernetwork import ChunkedHyper, Hyper
+from lorpman.manifold.learned_preferences import Learned
 from lorpman.manifold.low_rank import LowRank
-from lorpman.nets.shared_bottom import SharedBottom
-from lorpman.objective import (
+from lorpman.manifold.shared_bottom import SharedBottom
+from lorpman.metrics import accuracy
+from lorpman.preference import Dirichlet, Stratified, as_preference, dirichlet, grid
+from lorpman.rules.base import Rule, Step
+from lorpman.rules.epo import Epo
+from lorpman.rules.hypervolume_ascent import HypervolumeAscent
+from lorpman.rules.objective import (
     Chebyshev,
     Cosine,
     Linear,
@@ -32,15 +38,9 @@ from lorpman.objective import (
     SmoothChebyshev,
     Term,
 )
-from lorpman.order import Order
-from lorpman.preference import Dirichlet, Stratified, as_preference, dirichlet, grid
-from lorpman.rule import Rule, Step
-from lorpman.rules.balance import Balanced
-from lorpman.rules.epo import Epo
-from lorpman.rules.hypervolume import HypervolumeAscent
-from lorpman.scores import accuracy
-from lorpman.select import Selection, select
+from lorpman.rules.pamal import Balanced
 from lorpman.task import Task
+from lorpman.training.fit import Epoch, fit
 
 __version__ = _version("lorpman")
 

@@ -1,6 +1,6 @@
 """``python -m lorpman``."""
 
-from lorpman.cli import main
+from lorpman.cli.main import main
 
 if __name__ == "__main__":
     main()

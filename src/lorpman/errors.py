@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
 
 
 class UsageError(ValueError):
@@ -38,3 +40,18 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ";"
     return UsageError(f"unknown {kind} '{name}'{hint} known: {', '.join(names)}")
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """``module``, or an error that says which extra brings it.
+
+    >>> need("json", extra="none").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"this needs the package {module.partition('.')[0]} ({error}); "
+            f"install it with: pip install 'lorpman[{extra}]'"
+        ) from None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
-from lorpman.scores import Measure, Score, as_score
+from lorpman.metrics import Measure, Score, as_score
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Task:
 
     ``loss(output, target)`` gives the scalar that training lowers; ``score`` what people read,
     a function ``(output, target)`` giving the mean of a batch or a value per sample, or a
-    :class:`~lorpman.scores.Score` for what does not average, such as mIoU. ``maximise`` says
+    :class:`~lorpman.metrics.Score` for what does not average, such as mIoU. ``maximise`` says
     whether a bigger score is better, ``reference`` the worst score that hypervolume counts.
     """
 

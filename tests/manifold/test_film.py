@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from lorpman import Film, UsageError
-from lorpman.nets.lenet import lenet
-from lorpman.nets.mlp import mlp
-from lorpman.nets.resnet import resnet18
-from lorpman.nets.segnet import segnet
-from lorpman.nets.vgg import vgg16
+from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.networks.mlp import mlp
+from lorpman.lab.networks.resnet import resnet18
+from lorpman.lab.networks.segnet import segnet
+from lorpman.lab.networks.vgg import vgg16
 from properties import (
     assert_all_trainable_get_gradient,
     assert_batch_is_loop,

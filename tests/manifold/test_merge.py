@@ -8,9 +8,9 @@ from torch import nn
 from torch.func import functional_call, grad
 
 import lorpman as lp
+from lorpman.lab.networks.resnet import resnet18
 from lorpman.manifold import merge as merging
 from lorpman.manifold.merge import cheapest, merge
-from lorpman.nets.resnet import resnet18
 
 FAST = ["product", "pairs"]
 # (shape of the weight, rows of the matrix, tasks, inner size, preferences)

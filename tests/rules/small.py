@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
-from lorpman.rule import Step
+from lorpman.rules.base import Step
 from lorpman.task import task_losses
 
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 import lorpman as lp
-from lorpman.hypervolume import hypervolume
-from lorpman.hypervolume_gradient import hypervolume_gradient
+from lorpman.front.hypervolume import hypervolume
+from lorpman.front.hypervolume_gradient import hypervolume_gradient
 from lorpman.manifold.finite import rays
 from lorpman.rules.epo_solver import epo_weights
 from lorpman.rules.gmooar import uniformity_gradient

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 import lorpman as lp
-from lorpman.data.base import Arrays, batches
-from lorpman.methods import METHODS
-from lorpman.rules.rows import DISCRETE, SINGLE
+from lorpman.lab.datasets.splits import Arrays, batches
+from lorpman.lab.methods.finite_methods import DISCRETE, SINGLE
+from lorpman.lab.methods.registry import METHODS
 from rules.small import network, tasks
 
 ROWS = [*SINGLE, *DISCRETE]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -16,8 +15,8 @@ from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
 from lorpman.errors import UsageError
-from lorpman.manifold.recomputation import check_outputs, without_recomputation
-from lorpman.nets.shared_bottom import SharedBottom
+from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
+from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.preference import Dirichlet, Sampler, as_preference, grid
 
 
@@ -92,10 +91,6 @@ class Manifold(nn.Module, ABC):
     def num_parameters(self) -> int:
         """How many numbers training learns."""
         return sum(p.numel() for p in self.parameters())
-
-    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
-        """What a trained manifold has to show of itself: names, and functions that draw."""
-        return {}
 
     def trace(self) -> Mapping[str, Any]:
         """Plain values worth noting after every epoch of a run; none by default."""

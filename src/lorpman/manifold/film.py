@@ -10,8 +10,8 @@ from torch.func import functional_call
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Turns
-from lorpman.manifold.conditioned import ConditionedManifold
-from lorpman.nets.shared_bottom import SharedBottom
+from lorpman.manifold.cosmos import ConditionedManifold
+from lorpman.manifold.shared_bottom import SharedBottom
 
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus)
 _WIDTHS = ("out_channels", "num_features", "num_channels", "out_features")

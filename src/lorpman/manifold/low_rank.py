@@ -2,19 +2,18 @@
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, SupportsIndex, cast
 
 import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
+from lorpman.manifold.automatic_ranks import START, allocate, budget_at
 from lorpman.manifold.base import Cut, LateWeight, ParameterManifold, owners, shared_names
-from lorpman.manifold.compress import centre, check_copies, factors, spectrum
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
+from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
-from lorpman.manifold.ranks import START, allocate, budget_at
 
 _RANK = 8
 _Owned = tuple[str, nn.Module, nn.Parameter]
@@ -32,7 +31,7 @@ class LowRank(ParameterManifold):
     chosen by the work that it takes.
 
     With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
-    :mod:`lorpman.manifold.ranks`), so that all factors together have at most ``budget``
+    :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
     parameters (default: as many as with rank 8). In a loop of your own, which does not let the
     manifold change its size, the layers keep the larger ranks that they start with.
 
@@ -146,7 +145,7 @@ class LowRank(ParameterManifold):
         """With automatic ranks that are not yet settled: note what each direction brings."""
         if self.budget is None:
             return
-        if self._spent() > self.budget:
+        if self.spent() > self.budget:
             parameters = dict(self.network.named_parameters())
             for name, delta in self.low_rank_deltas().items():
                 weight = parameters[name]
@@ -187,18 +186,7 @@ class LowRank(ParameterManifold):
             return {}
         return {"ranks": self.ranks(), "parameters": self.num_parameters()}
 
-    def pictures(self) -> Mapping[str, Callable[[Path], None]]:
-        return {} if self.budget is None else {"ranks": self._draw_ranks}
-
-    def _draw_ranks(self, path: Path) -> None:
-        from lorpman.plot_ranks import plot_ranks
-
-        deltas = self.low_rank_deltas()
-        full = {name: min(len(delta.B), delta.A.shape[2]) for name, delta in deltas.items()}
-        title = f"{self._spent():,} of {self.budget:,} parameters"
-        plot_ranks(self.ranks(), full, path, title)
-
-    def _spent(self) -> int:
+    def spent(self) -> int:
         """The parameters of all low-rank factors together."""
         return sum(delta.rank * delta.cost for delta in self.low_rank_deltas().values())
 

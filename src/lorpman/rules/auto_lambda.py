@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.manifold.base import Manifold
-from lorpman.rule import Rule, Step
 from lorpman.rules.balancer import require_finite
-from lorpman.rules.scales import OwnAdam, sized_buffer
+from lorpman.rules.base import Rule, Step
+from lorpman.rules.rule_state import OwnAdam, sized_buffer
 from lorpman.rules.task_gradients import kept_buffers
 
 Values = list[Tensor]

@@ -9,7 +9,7 @@ from torch import Tensor
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.finite import Population, Single
-from lorpman.rule import Rule, Step
+from lorpman.rules.base import Rule, Step
 from lorpman.rules.task_gradients import Pairs, TaskGradients, leave, task_gradients
 
 

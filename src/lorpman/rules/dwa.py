@@ -5,8 +5,8 @@ from torch import Tensor
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
-from lorpman.rule import Rule, Step
-from lorpman.rules.scales import sized_buffer
+from lorpman.rules.base import Rule, Step
+from lorpman.rules.rule_state import sized_buffer
 
 
 class DynamicWeightAverage(Rule):

@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lorpman.errors import UsageError
-from lorpman.extras import need
+from lorpman.errors import UsageError, need
 from lorpman.rules.balancer import Row, Weighting
 
 

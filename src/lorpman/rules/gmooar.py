@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
-from lorpman.hypervolume_gradient import hypervolume_gradient
+from lorpman.front.hypervolume_gradient import hypervolume_gradient
 from lorpman.manifold.base import Manifold
-from lorpman.manifold.learned import Learned
-from lorpman.objective import Linear, Term
-from lorpman.rule import Rule, Step
+from lorpman.manifold.learned_preferences import Learned
+from lorpman.rules.base import Rule, Step
+from lorpman.rules.objective import Linear, Term
 from lorpman.rules.solvers import project_simplex
 from lorpman.rules.task_gradients import kept_buffers
 

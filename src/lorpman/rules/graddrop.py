@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
-from lorpman.rule import Step
 from lorpman.rules.balancer import Balancer
+from lorpman.rules.base import Step
 from lorpman.rules.task_gradients import Pairs, TaskGradients
 
 

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.manifold.base import Manifold
-from lorpman.objective import Term
-from lorpman.rule import Step
 from lorpman.rules.balancer import Row, Weighting
-from lorpman.rules.scales import sized
+from lorpman.rules.base import Step
+from lorpman.rules.objective import Term
+from lorpman.rules.rule_state import sized
 
 
 class ImpartialLosses(Term):

@@ -8,9 +8,9 @@ from torch import Tensor
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.finite import Single
-from lorpman.nets.shared_bottom import SharedBottom
-from lorpman.rule import Rule, Step
+from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.rules.balancer import Row, Weighting
+from lorpman.rules.base import Rule, Step
 from lorpman.rules.solvers import min_norm
 from lorpman.rules.task_gradients import TaskGradients, besides, leave, recorded
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from lorpman.manifold.base import Manifold
-from lorpman.rule import Rule, Step
 from lorpman.rules.balancer import require_population
+from lorpman.rules.base import Rule, Step
 from lorpman.rules.solvers import min_norm
 from lorpman.rules.task_gradients import Pairs, leave, task_gradients
 

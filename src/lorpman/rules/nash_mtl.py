@@ -5,9 +5,9 @@ from torch import Tensor
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
-from lorpman.rule import Step
 from lorpman.rules.balancer import Row, Weighting
-from lorpman.rules.scales import sized_buffer
+from lorpman.rules.base import Step
+from lorpman.rules.rule_state import sized_buffer
 from lorpman.rules.solvers import SolverFailed
 from lorpman.rules.task_gradients import Pairs, TaskGradients
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from lorpman.manifold.base import Manifold
 from lorpman.rules.balancer import Row, Weighting, require_population
-from lorpman.rules.scales import sized_buffer
+from lorpman.rules.rule_state import sized_buffer
 from lorpman.rules.solvers import min_norm
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lorpman.manifold.base import Manifold
-from lorpman.objective import Term
+from lorpman.rules.objective import Term
 
 
 class RandomWeighting(Term):

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
-from lorpman.nets.shared_bottom import SharedBottom
-from lorpman.rule import Rule, Step
+from lorpman.manifold.shared_bottom import SharedBottom
+from lorpman.rules.base import Rule, Step
 from lorpman.rules.mgda import shared_bottom
-from lorpman.rules.scales import OwnAdam, sized_buffer
+from lorpman.rules.rule_state import OwnAdam, sized_buffer
 from lorpman.rules.task_gradients import TaskGradients, besides, leave, recorded
 
 _LARGEST = 512

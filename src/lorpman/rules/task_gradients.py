@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import TrainingDiverged, UsageError
-from lorpman.rule import Step
+from lorpman.rules.base import Step
 
 Pairs = list[tuple[Tensor, Tensor]]
 """Tensors of the graph and the gradient each is to get."""
@@ -129,3 +129,17 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
             for buffer, value in before:
                 # Not tracked: the graph of the step's own losses must stay valid.
                 buffer.data.copy_(value)
+
+
+def gradients(losses: Tensor, parameters: Sequence[nn.Parameter]) -> Iterator[list[Tensor]]:
+    """The gradient of each of the ``losses [k]``, one tensor per parameter; the graph is kept."""
+    for loss in losses:
+        found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+        pairs = zip(found, parameters, strict=True)
+        yield [torch.zeros_like(p) if gradient is None else gradient for gradient, p in pairs]
+
+
+def gradient_norms(losses: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
+    """The norm of the gradient of each of the ``losses [k]``, ``[k]``."""
+    rows = (torch.stack([g.norm() for g in found]) for found in gradients(losses, parameters))
+    return torch.stack([norms.norm() for norms in rows])

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.manifold.base import Manifold
-from lorpman.objective import Term
-from lorpman.rules.scales import sized
+from lorpman.rules.objective import Term
+from lorpman.rules.rule_state import sized
 
 
 class UncertaintyWeighting(Term):

@@ -1,0 +1,26 @@
+"""``lorpman report``: a run as one HTML file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lorpman.cli.options import RunDirectory
+
+
+def report(
+    run: RunDirectory,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write [RUN/report.html]")
+    ] = None,
+) -> None:
+    """Write one HTML file with a run's front, table, curves and settings."""
+    from lorpman.errors import need
+
+    need("plotly", extra="explore")
+    need("dash", extra="explore")
+    from lorpman.explorer.report import write_report
+
+    to = to or run / "report.html"
+    write_report(run, to)
+    typer.echo(f"report      {to}")

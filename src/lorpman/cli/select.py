@@ -1,0 +1,110 @@
+"""``lorpman select``: a demand in, a preference out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lorpman.cli.options import DataDirectory, RunDirectory, read_scores
+from lorpman.errors import UsageError
+
+if TYPE_CHECKING:
+    from lorpman.front.front import Front, Utility
+    from lorpman.front.select import Selection
+
+_Bounds = Annotated[
+    list[str] | None, typer.Option(metavar="TASK=SCORE", help="A bound; repeatable.")
+]
+
+
+def select(
+    run: RunDirectory,
+    at_least: _Bounds = None,
+    at_most: _Bounds = None,
+    best: Annotated[
+        str | None, typer.Option(metavar="TASK", help="The best score of this task.")
+    ] = None,
+    knee: Annotated[
+        bool, typer.Option("--knee", help="Farthest out from the plane through the extremes.")
+    ] = False,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK=SCORE", help="Closest to these scores; repeatable."),
+    ] = None,
+    utility: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK=WEIGHT", help="The best weighted sum of scores; repeatable."),
+    ] = None,
+    evaluations: Annotated[
+        int, typer.Option(help="Networks to score beyond the grid; 0: the grid alone.")
+    ] = 40,
+    data: DataDirectory = None,
+) -> None:
+    """Choose a preference on validation data, and report it on test data."""
+    goals = (best is not None) + knee + bool(target) + bool(utility)
+    if goals != 1:
+        raise UsageError(
+            "select needs exactly one of --best TASK, --knee, --target TASK=SCORE or "
+            f"--utility TASK=WEIGHT, got {goals}"
+        )
+    demand: dict[str, Any] = {
+        "at_least": read_scores("--at-least", at_least or []),
+        "at_most": read_scores("--at-most", at_most or []),
+        "best": best,
+        "knee": knee,
+        "target": read_scores("--target", target) if target else None,
+    }
+    weights = read_scores("--utility", utility) if utility else None
+    found, tested = _choose(run, data, demand, weights, evaluations)
+    choice = found.choice
+    if not choice.feasible:
+        typer.echo("no preference keeps the bounds on validation data; this one is nearest")
+    typer.echo("alpha       " + ",".join(f"{weight:.6g}" for weight in choice.alpha.tolist()))
+    for name, scores in (
+        ("validation", choice.scores),
+        ("test", dict(zip(tested.tasks, tested.scores[0].tolist(), strict=True))),
+    ):
+        shown = "  ".join(f"{task} {score:.4f}" for task, score in scores.items())
+        typer.echo(f"{name:<12}{shown}")
+    where = "grid and search" if found.refined else "grid only"
+    typer.echo(f"evaluations {found.evaluations} networks on validation data ({where})")
+
+
+def _choose(
+    run: Path,
+    data: Path | None,
+    demand: dict[str, Any],
+    weights: dict[str, float] | None,
+    evaluations: int,
+) -> "tuple[Selection, Front]":
+    from lorpman.front.evaluate import evaluate
+    from lorpman.front.select import select as search
+    from lorpman.lab.datasets.splits import batches
+    from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
+    from lorpman.lab.runs.runs import data_root, open_run
+
+    spec, model = open_run(run)
+    tasks = spec.tasks()
+    demand["utility"] = (
+        None if weights is None else _weighted(weights, {t.name: t.maximise for t in tasks})
+    )
+    splits = spec.load(data_root(data))
+    validation = batches(splits.validation, EVALUATION_BATCH)
+    found = search(model, tasks, validation, evaluations=evaluations, **demand)
+    alpha = found.choice.alpha[None]
+    return found, evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), alpha)
+
+
+def _weighted(weights: dict[str, float], maximise: dict[str, bool]) -> "Utility":
+    """A sum of scores; a score where less is better counts against it."""
+    from lorpman.errors import unknown
+
+    for task, weight in weights.items():
+        if task not in maximise:
+            raise unknown("task", task, maximise)
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"--utility {task}: a weight must be 0 or more, got {weight}")
+    if not any(weights.values()):
+        raise UsageError("--utility needs a weight above 0")
+    signed = {task: w if maximise[task] else -w for task, w in weights.items()}
+    return lambda scores: sum(weight * scores[task] for task, weight in signed.items())

@@ -1,0 +1,153 @@
+"""One HTML file about a run that needs nothing else: no server, no network, no lorpman."""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+from lorpman._files import write_bytes
+from lorpman.explorer import front_figures, panels, sentences
+from lorpman.explorer.opened_run import Opened, open_runs
+from lorpman.explorer.panels import Panel
+from lorpman.front.hypervolume import non_dominated_mask
+from lorpman.front.plot import volume_text
+
+_ASSETS = Path(__file__).parent / "assets"
+_SCRIPT = """
+(function () {
+  const drawn = JSON.parse(document.getElementById("figures").textContent);
+  const options = { displaylogo: false, responsive: true, displayModeBar: false };
+  function draw() {
+    for (const [name, figure] of Object.entries(drawn)) {
+      const dressed = window.lorpmanColours.dressed(figure);
+      Plotly.react(document.getElementById(name), dressed.data, dressed.layout, options);
+    }
+  }
+  draw();
+  window.lorpmanColours.onChange(draw);
+})();
+"""
+
+
+def write_report(path: Path, to: Path) -> None:
+    """Describe the run at ``path`` in the file ``to``."""
+    (run,) = open_runs([path], None)
+    write_bytes(to, report(run).encode())
+
+
+def report(run: Opened) -> str:
+    """The whole file as text."""
+    shown = _panels(run)
+    drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
+    title = f"{run.spec.problem.name}, {run.title}"
+    return "\n".join(
+        [
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>lorpman: {html.escape(title)}</title>",
+            f"<style>{_asset('explorer.css')}</style></head><body><div class='page report'>",
+            _head(run, title),
+            "<main>",
+            *(_card(panel) for panel in shown),
+            _table_card(run),
+            _settings_card(run),
+            "</main></div>",
+            f'<script type="application/json" id="figures">{_inert(drawn)}</script>',
+            f"<script>{get_plotlyjs()}</script>",
+            f"<script>{_asset('colours.js')}</script>",
+            f"<script>{_SCRIPT}</script></body></html>\n",
+        ]
+    )
+
+
+def _panels(run: Opened) -> list[Panel]:
+    front = run.front
+    volume = volume_text(front)
+    volume = f"{sentences.FRONT} {volume.capitalize()}. {sentences.volume([volume])}"
+    whole = [Panel("front", "What you can have", volume, front_figures.front_figure([run]), "tall")]
+    if len(front.tasks) == 3:
+        along = "The same front along each axis."
+        flat = front_figures.projections([run])
+        whole.append(Panel("flat", "From three sides", along, flat, "flat"))
+    return [*whole, *panels.training(run), *panels.learned(run), panels.cost([run])]
+
+
+def _head(run: Opened, title: str) -> str:
+    return (
+        f'<header><p class="brand">lorpman report</p><h1>{html.escape(title)}</h1>'
+        f'<p class="lead">{html.escape(run.spec.problem.summary)}. Method: '
+        f"{html.escape(run.spec.method.summary)}.</p>"
+        f'<p class="problem">{sentences.PREFERENCE} Scores are on the whole test split.</p>'
+        "</header>"
+    )
+
+
+def _card(panel: Panel) -> str:
+    wide = " wide" if panel.size in ("tall", "flat") or panel.name == "parameters" else ""
+    return (
+        f'<section class="card{wide}"><h2>{html.escape(panel.title)}</h2>'
+        f'<p class="why">{html.escape(panel.why)}</p>'
+        f'<div id="figure-{panel.name}" class="graph {panel.size}"></div></section>'
+    )
+
+
+def _table_card(run: Opened) -> str:
+    front = run.front
+    best = non_dominated_mask(front.scores, front.maximise).tolist()
+    head = ["on the front", *front.tasks, *(f"weight of {task}" for task in front.tasks)]
+    rows = [
+        ["yes" if bold else "", *(f"{s:.4f}" for s in scores), *(f"{w:.3g}" for w in alpha)]
+        for bold, alpha, scores in zip(
+            best, front.alphas.tolist(), front.scores.tolist(), strict=True
+        )
+    ]
+    worst = sentences.reference(front)
+    why = f"Every preference that was scored. The volume counts from: {worst}."
+    return _text_card("The points", why, _table(head, rows))
+
+
+def _settings_card(run: Opened) -> str:
+    described = run.described
+    named = ("problem", "method", "seed", "scale", "recipe")
+    rows = [[key, "none" if described.get(key) is None else str(described[key])] for key in named]
+    rows.append(["parameters", f"{run.parameters:,}"])
+    rows += [[key, json.dumps(value)] for key, value in _mapping(described, "settings").items()]
+    rows += [
+        [f"version of {key}", str(value)] for key, value in _mapping(described, "versions").items()
+    ]
+    seconds = sum(float(note.get("seconds", 0.0)) for note in run.notes)
+    rows.append(["training time", f"{seconds:.0f} s"])
+    return _text_card("Settings", "What the run was trained with.", _table(["name", "value"], rows))
+
+
+def _mapping(described: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = described.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text_card(title: str, why: str, content: str) -> str:
+    return (
+        f'<section class="card wide"><h2>{title}</h2><p class="why">{html.escape(why)}</p>'
+        f'<div class="scroll" tabindex="0">{content}</div></section>'
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _inert(value: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    return json.dumps(value).replace("<", "\\u003c")

@@ -1,0 +1,160 @@
+"""Who may ask the page for what. Everything from outside passes here before anything else."""
+
+import hmac
+import re
+import secrets
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask, Request, Response, redirect, request
+from werkzeug.exceptions import HTTPException
+
+from lorpman.explorer.live_evaluation import Busy
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LARGEST_BODY = 64 * 1024
+_COOKIE = "lorpman-token"
+_CALLBACK = "/_dash-update-component"
+_OPEN_PATHS = ("/", "/_dash-layout", "/_dash-dependencies", "/_favicon.ico", "/export", _CALLBACK)
+_OPEN_FOLDERS = ("/assets/", "/_dash-component-suites/")
+_PICTURE = re.compile(r"/pictures/[^/]+/\d{1,4}")
+
+
+class Refused(Exception):
+    """A request that cannot be answered; the message is for the one who asked."""
+
+    def __init__(self, message: str, code: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def new_token() -> str:
+    """A secret for an address that others can reach."""
+    return secrets.token_urlsafe(24)
+
+
+def guard(
+    server: Flask, host: str, token: str | None, outputs: Callable[[], set[str]], policy: str
+) -> None:
+    """Check every request to ``server``, and answer errors without saying how it works inside.
+
+    ``outputs`` names the callbacks that there are; ``policy`` is what browsers may load.
+    """
+    server.config["MAX_CONTENT_LENGTH"] = _LARGEST_BODY
+
+    @server.before_request
+    def check() -> Any:
+        _check_host(request, host)
+        _check_path(request.path)
+        _check_origin(request)
+        if token is not None and (answer := _check_token(request, token)) is not None:
+            return answer
+        if request.path == _CALLBACK:
+            _check_body(request, outputs())
+        return None
+
+    @server.after_request
+    def dress(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Frame-Options"] = "DENY"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        return response
+
+    server.register_error_handler(Exception, _answer)
+
+
+def _answer(error: Exception) -> tuple[str, int]:
+    """One plain line; what went wrong inside stands on the terminal only."""
+    if isinstance(error, Refused):
+        return str(error), error.code
+    if isinstance(error, Busy):
+        return "busy: too many requests are waiting", 503
+    if isinstance(error, HTTPException):
+        return error.name.lower(), error.code or 400
+    if not _is_ours(error):
+        # Dash could not read the rest of a call, or has no such file.
+        return ("malformed call", 400) if request.path == _CALLBACK else ("not found", 404)
+    traceback.print_exception(error, file=sys.stderr)
+    return "internal error", 500
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the error came out of our own code, rather than of reading a call."""
+    frames = traceback.walk_tb(error.__traceback__)
+    names = [frame.f_globals.get("__name__", "") for frame, _ in frames]
+    return any(n.startswith("lorpman.") and n != __name__ for n in names)
+
+
+def _check_host(given: Request, host: str) -> None:
+    """A foreign name in Host is how a foreign page reaches this machine (DNS rebinding)."""
+    name = _without_port(given.host)
+    if host in LOOPBACK and name not in LOOPBACK:
+        raise Refused("unknown host", 403)
+    # Behind every address, only the token can tell friend from foe.
+    if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host):
+        raise Refused("unknown host", 403)
+
+
+def _without_port(netloc: str) -> str:
+    """
+    >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("localhost")
+    ('127.0.0.1', '::1', 'localhost')
+    """
+    if netloc.startswith("["):
+        return netloc[1:].partition("]")[0]
+    return netloc.partition(":")[0]
+
+
+def _check_path(path: str) -> None:
+    """Dash would answer any other path with the page."""
+    known = path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS) or _PICTURE.fullmatch(path)
+    if not known:
+        raise Refused("not found", 404)
+
+
+def _check_origin(given: Request) -> None:
+    """Other sites may link to the page, and nothing else."""
+    site = given.headers.get("Sec-Fetch-Site", "none")
+    if site not in ("none", "same-origin") and given.path != "/":
+        raise Refused("foreign request", 403)
+    origin = given.headers.get("Origin")
+    if origin is not None and origin.partition("://")[2] != given.host:
+        raise Refused("foreign request", 403)
+
+
+def _check_token(given: Request, token: str) -> Any:
+    """The token stands in a cookie, or once in the address, from where it moves to the cookie."""
+    shown = given.args.get("token")
+    if shown is not None:
+        if not _equal(shown, token):
+            raise Refused("wrong token", 403)
+        rest = "&".join(
+            part for part in given.query_string.decode("ascii", "replace").split("&")
+            if not part.startswith("token=")
+        )  # fmt: skip
+        answer = redirect("/" + (f"?{rest}" if rest else ""))
+        answer.set_cookie(_COOKIE, token, httponly=True, samesite="Lax")
+        return answer
+    if not _equal(given.cookies.get(_COOKIE, ""), token):
+        raise Refused("this page needs the token that lorpman explore has printed", 403)
+    return None
+
+
+def _equal(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+def _check_body(given: Request, outputs: set[str]) -> None:
+    """The outer form of a call of a callback."""
+    body = given.get_json()
+    if not isinstance(body, dict) or body.get("output") not in outputs:
+        raise Refused("unknown call")
+    for name in ("inputs", "changedPropIds"):
+        if not isinstance(body.get(name), list):
+            raise Refused("malformed call")
+    if not isinstance(body.get("state", []), list):
+        raise Refused("malformed call")

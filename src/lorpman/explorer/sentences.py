@@ -1,0 +1,58 @@
+"""Sentences that the page and the report share, for a reader from outside the field."""
+
+from collections.abc import Sequence
+
+from lorpman.explorer.opened_run import Opened
+from lorpman.front.front import Front
+
+PREFERENCE = "A preference says how much each task matters to you: weights that sum to 100%."
+FRONT = (
+    "Every point is a network that you can have. The bold ones are the front: "
+    "nothing on offer beats them on every task at once."
+)
+VOLUME = (
+    "Hypervolume measures a whole front in one number: the space between it and the worst "
+    "acceptable scores. Bigger is better."
+)
+
+
+_ERROR = " It is estimated here; the number after ± says how well (standard error)."
+
+
+def volume(shown: Sequence[str]) -> str:
+    """What a hypervolume is, and, where one is ``shown`` with an error, what that is."""
+    return VOLUME + (_ERROR if any("±" in text for text in shown) else "")
+
+
+def moving(run: Opened) -> str:
+    """What can be chosen in a run, and why no more."""
+    count = len(run.front)
+    if run.mode == "any":
+        return "This run has a network for every preference; move to any of them."
+    if run.spec.method.kind == "single":
+        why = f"The method {run.spec.method.name} gives one network: there is nothing to move."
+    elif run.spec.method.kind == "discrete":
+        why = (
+            f"The method {run.spec.method.name} gives {count} separate networks, and nothing "
+            "between them: step from one to the next."
+        )
+    else:
+        why = f"Choose among the {count} stored points."
+    return f"{why} Nothing can be evaluated live here: {run.still}." if run.still else why
+
+
+def reference(front: Front) -> str:
+    """The worst acceptable scores, in words."""
+    if len(set(front.reference)) == 1:
+        return f"{front.reference[0]:g} for every task"
+    parts = [f"{n} {r:g}" for n, r in zip(front.tasks, front.reference, strict=True)]
+    return ", ".join(parts[:6]) + (" ..." if len(parts) > 6 else "")
+
+
+def alpha_text(alpha: Sequence[float]) -> str:
+    """A preference as commands and addresses hold it.
+
+    >>> alpha_text((0.3, 0.7))
+    '0.3,0.7'
+    """
+    return ",".join(f"{weight:.4g}" for weight in alpha)

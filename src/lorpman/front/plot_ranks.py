@@ -1,0 +1,27 @@
+"""A picture of automatic ranks: a bar for each layer."""
+
+from pathlib import Path
+
+from lorpman.front.plot import COLOURS, save_figure
+from lorpman.manifold.low_rank import LowRank
+
+
+def plot_ranks(model: LowRank, path: str | Path) -> None:
+    """Draw the rank of every layer into ``path``, before the full rank that it could have."""
+    from matplotlib.figure import Figure
+
+    ranks, deltas = model.ranks(), model.low_rank_deltas()
+    full = [min(len(delta.B), delta.A.shape[2]) for delta in deltas.values()]
+    figure = Figure(figsize=(6.4, 1.4 + 0.3 * len(ranks)), layout="constrained")
+    axes = figure.subplots()
+    places = list(range(len(ranks)))
+    axes.barh(places, full, color="0.9", label="full rank")
+    bars = axes.barh(places, list(ranks.values()), color=COLOURS[0], height=0.6, label="found")
+    axes.bar_label(bars, padding=3, fontsize=8)
+    axes.set_yticks(places, [name.replace("$", r"\$") for name in ranks], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("rank of the task matrices")
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{model.spent():,} of {model.budget:,} parameters", fontsize=11)
+    save_figure(figure, Path(path))

@@ -1,0 +1,1 @@
+"""The laboratory: problems, methods, runs, comparisons, benchmarks and the paper's tables."""

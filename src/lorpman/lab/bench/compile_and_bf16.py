@@ -1,0 +1,98 @@
+"""What a run can switch on: torch.compile and bfloat16, against the step without them."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from lorpman.lab.bench.steps import fit_step
+from lorpman.lab.bench.subprocesses import call_in_child
+from lorpman.lab.bench.timing import Conditions, Times, interleave, ratio
+from lorpman.lab.bench.workload import Workload, census, lenet
+from lorpman.training.devices import Engine
+
+SWITCHES: dict[str, dict[str, Any]] = {
+    "compile": {"compiled": True},
+    "bf16-mixed": {"precision": "bf16-mixed"},
+    "both": {"compiled": True, "precision": "bf16-mixed"},
+}
+NETWORKS: dict[str, Callable[[], Workload]] = {
+    "MultiMNIST LeNet": lenet,
+    "Census MLP": census,
+}
+_INSTRUCTIONS = "ONEDNN_MAX_CPU_ISA"
+"""The variable that keeps the library below PyTorch from instructions that do not work."""
+
+
+def switches(conditions: Conditions) -> dict[str, Any]:
+    """A step with every switch by the step without, for two networks; not in a quick run, since
+    compiling takes longer than everything else."""
+    found = [
+        {
+            "network": network,
+            "switch": switch,
+            **against_none(network, SWITCHES[switch], conditions),
+        }
+        for network in NETWORKS
+        for switch in SWITCHES
+        if not conditions.quick
+    ]
+    return {"steps": found, "instructions": os.environ.get(_INSTRUCTIONS, "")}
+
+
+def against_none(
+    network: str, switched: Mapping[str, Any], conditions: Conditions
+) -> dict[str, Any]:
+    """The ratio, or why there is none: it is taken in a process of its own, since a processor
+    that promises instructions which it does not have ends the process."""
+    arguments = {
+        "network": network,
+        "switched": dict(switched),
+        "threads": conditions.threads,
+        "quick": conditions.quick,
+    }
+    try:
+        times, _ = call_in_child(f"{__name__}.times_of", arguments, conditions.threads)
+    except RuntimeError as error:
+        return {"ratio": None, "note": str(error)}
+    return {"ratio": ratio(times, "switched", "none"), "rounds": times}
+
+
+def times_of(network: str, switched: Mapping[str, Any], threads: int, quick: bool) -> Times:
+    """Rounds of a network's step with and without a switch."""
+    torch.set_num_threads(threads)
+    workload = NETWORKS[network]()
+    steps = {"none": fit_step(workload), "switched": fit_step(workload, engine=Engine(**switched))}
+    for step in steps.values():
+        step()  # the first one compiles
+    return interleave(steps, Conditions(threads, quick))
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The study as a table, and below it what went wrong."""
+    if not found["steps"]:
+        return "Not part of a quick run."
+    steps = {(step["network"], step["switch"]): step for step in found["steps"]}
+    networks = dict.fromkeys(network for network, _ in steps)
+    head = ["| a step of | " + " | ".join(SWITCHES) + " |", "|---|" + "---|" * len(SWITCHES)]
+    body = [
+        f"| {network} | "
+        + " | ".join(_cell(steps.get((network, switch))) for switch in SWITCHES)
+        + " |"
+        for network in networks
+    ]
+    notes = [
+        f"- {network}, {switch}: {step['note']}"
+        for (network, switch), step in steps.items()
+        if step["ratio"] is None
+    ]
+    if found["instructions"]:
+        notes.append(f"- With `{_INSTRUCTIONS}={found['instructions']}`.")
+    return "\n".join([*head, *body, *([""] if notes else []), *notes])
+
+
+def _cell(step: Mapping[str, Any] | None) -> str:
+    if step is None:
+        return "-"
+    return "failed" if step["ratio"] is None else f"{step['ratio']:.2f}"

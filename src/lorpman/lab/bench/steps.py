@@ -1,0 +1,100 @@
+"""The contenders of the rows about steps: each is a function that trains for one step."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.lab.bench.workload import Workload
+from lorpman.lab.datasets.splits import Batch
+from lorpman.lab.runs.runs import Spec
+from lorpman.manifold.base import Manifold
+from lorpman.task import Task
+from lorpman.training.devices import Engine
+from lorpman.training.fit import _step
+from lorpman.training.state import Training
+
+_PLAIN_ENGINE = Engine()
+
+
+class _Endless:
+    """A loader that gives one mini-batch for ever."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield self.batch
+
+
+class FitStep:
+    """One step of :func:`lorpman.training.fit`, with the settings of ``spec``; call it to take one.
+
+    It goes through the very functions that ``fit`` calls, but for the loader and the progress
+    bar, and a test compares the weights it reaches with those that ``fit`` does.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        model: Manifold,
+        tasks: list[Task],
+        batch: Any,
+        engine: Engine = _PLAIN_ENGINE,
+    ) -> None:
+        training = spec.training
+        rule, make = spec.method.rule(spec.own), training.make_optimizer()
+        fabric, compiled = engine.start([]), engine.compiled
+        self.run = Training(model, rule, make, None, spec.seed, fabric, compiled=compiled)
+        self.tasks = tasks
+        self.window = training.window
+        self.draw = spec.sampler() or model.sampler(training.concentration)
+        self.batches = iter(self.run.begin(_Endless(batch)))
+
+    def __call__(self) -> Tensor:
+        """The losses ``[b, m]`` before the step."""
+        alphas = self.draw(len(self.tasks), self.window, self.run.generator)
+        losses = _step(self.run, next(self.batches), alphas, self.tasks, 1)
+        self.run.losses += losses.mean(0).cpu()
+        return losses
+
+
+def fit_step(
+    workload: Workload, method: str = "lorpman", engine: Engine = _PLAIN_ENGINE
+) -> FitStep:
+    """A step of ``method`` on a workload, as a run of its preset takes it."""
+    spec, model = workload.spec_of(method), workload.manifold(method)
+    return FitStep(spec, model, workload.tasks, workload.fit_batch(), engine)
+
+
+def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callable[[], None]:
+    """``passes`` steps of plain training on the mean loss: the same network, batch, optimiser.
+
+    As PyTorch does it unless told otherwise, or ``tuned`` as a run of ours is: images
+    channels-last, the optimiser fused.
+    """
+    torch.manual_seed(0)
+    network = workload.network().train()
+    optimizer = workload.spec.training.make_optimizer(fused=tuned)(network.parameters())
+    batch = workload.fit_batch() if tuned else workload.plain_batch()
+
+    def steps() -> None:
+        for _ in range(passes):
+            optimizer.zero_grad()
+            mean_loss(network(batch[0]), batch, workload.tasks).backward()
+            optimizer.step()
+
+    return steps
+
+
+def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
+    """The mean of the tasks' losses, as anybody would write it down."""
+    triples = zip(tasks, outputs, batch[1], strict=True)
+    return torch.stack([task.loss(output, target) for task, output, target in triples]).mean()
+
+
+def factors(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a LORPMAN manifold that a plain network does not have; others have none."""
+    return [p for name, p in model.named_parameters() if name.startswith("deltas.")]

@@ -1,0 +1,43 @@
+"""A part of the benchmark without a target: something to look at rather than to meet."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from lorpman.lab.bench.timing import Conditions
+
+
+@dataclass(frozen=True)
+class StudyOutcome:
+    """What a study found, as plain values."""
+
+    name: str
+    what: str
+    status: Literal["done", "failed"]
+    found: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A name for ``--only``, what it looks at, and how."""
+
+    name: str
+    what: str
+    measure: Callable[[Conditions], dict[str, Any]]
+
+    def run(self, conditions: Conditions) -> StudyOutcome:
+        """What it found; a failure is an outcome too."""
+        began = time.perf_counter()
+        try:
+            found = self.measure(conditions)
+        except Exception as error:  # one study must not lose the others
+            note = " ".join(f"{type(error).__name__}: {error}".split())
+            seconds = time.perf_counter() - began
+            return StudyOutcome(self.name, self.what, "failed", {}, note, seconds)
+        return StudyOutcome(self.name, self.what, "done", found, "", time.perf_counter() - began)

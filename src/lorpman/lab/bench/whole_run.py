@@ -1,0 +1,87 @@
+"""What a whole ``lorpman train`` takes beyond its training steps."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lorpman.errors import UsageError
+from lorpman.lab.bench.row import Measured, Skipped
+from lorpman.lab.bench.subprocesses import call_in_child
+from lorpman.lab.bench.timing import Conditions
+from lorpman.lab.problems.registry import get_problem
+
+
+def whole_run(conditions: Conditions) -> Measured:
+    """The command from start to exit, at the preset's length, against the sum of its own steps.
+
+    Both are taken in one run: a step is timed each time ``fit`` takes one, and everything else
+    (start, imports, data, the front after every epoch, checkpoints, the last evaluation,
+    pictures) happens between them.
+    """
+    if conditions.quick:
+        raise Skipped("quick: the whole command takes minutes")
+    missing = _why_no_data(conditions.data)
+    if missing:
+        total, steps, _ = train_once("multidigits", conditions)
+        raise Skipped(missing, {"multidigits, whose steps are tiny": total / steps})
+    total, steps, count = train_once("multimnist", conditions)
+    note = f"one run of {count} steps"
+    return Measured(
+        total / steps, {"whole command": [total], "sum of its steps": [steps]}, {}, note
+    )
+
+
+def _why_no_data(root: Path) -> str:
+    problem = get_problem("multimnist")
+    try:
+        problem.load(root, problem.settings())
+    except UsageError as error:
+        return f"no MultiMNIST: {error}"
+    return ""
+
+
+def train_once(
+    problem: str, conditions: Conditions, options: tuple[str, ...] = ()
+) -> tuple[float, float, int]:
+    """Seconds of the command, of its steps, and how many steps there were."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, data = str(Path(folder) / "run"), str(conditions.data)
+        command = ["train", problem, "--out", out, "--data", data, *options]
+        arguments = {"command": command, "threads": conditions.threads}
+        found, done = call_in_child(f"{__name__}.timed_command", arguments, conditions.threads)
+    if conditions.cpu_time:
+        return done.cpu_seconds, found["cpu_steps"], found["count"]
+    return done.seconds, found["steps"], found["count"]
+
+
+def timed_command(command: list[str], threads: int) -> dict[str, Any]:
+    """Run a command line in this process and time every training step in it."""
+    import runpy
+    import sys
+    import time
+
+    import torch
+
+    from lorpman.training.state import Training
+
+    torch.set_num_threads(threads)
+    spent = {"steps": 0.0, "cpu_steps": 0.0, "count": 0}
+    take_step = Training.step
+
+    def timed(self: Training, *given: Any, **named: Any) -> Any:
+        began, cpu = time.perf_counter(), time.process_time()
+        losses = take_step(self, *given, **named)
+        spent["steps"] += time.perf_counter() - began
+        spent["cpu_steps"] += time.process_time() - cpu
+        spent["count"] += 1
+        return losses
+
+    Training.step = timed  # type: ignore[method-assign]
+    try:
+        # As a user starts it; the command line stands above this room and is not imported here.
+        sys.argv = ["lorpman", *command]
+        runpy.run_module("lorpman", run_name="__main__")
+    except SystemExit as stop:
+        if stop.code:
+            raise
+    return spent

@@ -1,0 +1,210 @@
+"""Where the original files come from, how to know them, and where they go.
+
+``obtain`` downloads what has an official direct link; for the rest it says which files to get and
+where to put them. MNIST's own site no longer serves its files; the mirror named here holds the
+same bytes.
+"""
+
+import gzip
+import hashlib
+import shutil
+import tarfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lorpman.errors import UsageError, unknown
+from lorpman.lab.datasets.downloads import download, verify
+
+
+@dataclass(frozen=True)
+class File:
+    """One original file.
+
+    Args:
+        path: where it goes, below the data directory.
+        url: its direct link.
+        checksum: of the file as downloaded, ``md5:...`` as its publisher states it.
+        content: ``sha256:...`` of what is inside a gzip file. It also knows files that were
+            unpacked, or compressed anew (as Linux distributions do).
+    """
+
+    path: str
+    url: str
+    checksum: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one problem: with links, or with words on how to get them by hand."""
+
+    files: tuple[File, ...] = ()
+    manual: str = ""
+    unpack: Callable[[Path], None] | None = None
+    unpacked: tuple[File, ...] = ()
+
+
+def obtain(problem: str, root: Path, progress: bool = True) -> str:
+    """Gets and checks the files of ``problem`` below ``root``; returns what there is to say."""
+    if problem not in SOURCES:
+        raise unknown("problem with data", problem, SOURCES)
+    source = SOURCES[problem]
+    if source.manual:
+        return source.manual.format(root=root)
+    if source.unpacked and all((root / f.path).exists() for f in source.unpacked):
+        for file in source.unpacked:
+            verify(root / file.path, file.checksum)
+        return f"{problem}: {len(source.unpacked)} files in {root}, all checked"
+    unchecked = []
+    for file in source.files:
+        if not _known(root, file):
+            download(file.url, root / file.path, file.checksum, progress=progress)
+            unchecked += [Path(file.path).name] if file.checksum is None else []
+    if source.unpack is not None:
+        source.unpack(root)
+    doubt = f"; no published checksum for {', '.join(unchecked)}" if unchecked else ""
+    return f"{problem}: {len(source.files)} files in {root}, checked{doubt}"
+
+
+def _known(root: Path, file: File) -> bool:
+    """Whether the file is there, in any packing, with the right content."""
+    packed = root / file.path
+    plain = packed.with_suffix("")
+    found = plain if packed.suffix == ".gz" and plain.exists() else packed
+    if not found.exists():
+        return False
+    if file.content is None:
+        verify(found, file.checksum)
+        return True
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(found, "rb") if found == packed else found.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    except (OSError, EOFError, zlib.error):
+        raise UsageError(f"{found} is not a whole gzip file; delete it and run again") from None
+    if f"sha256:{digest.hexdigest()}" != file.content:
+        raise UsageError(f"{found} is not the original file; delete it and run this again")
+    return True
+
+
+_CIFAR_FILES = (
+    File("cifar100/cifar-100-python/train", "", "md5:16019d7e3df5f24257cddd939b257f8d"),
+    File("cifar100/cifar-100-python/test", "", "md5:f0ef6b0ae62326f3e7ffdfab6717acfc"),
+    File("cifar100/cifar-100-python/meta", "", "md5:7973b15100ade9c7d40fb424638fde48"),
+)
+
+
+def _unpack_cifar(root: Path) -> None:
+    """Takes the three known members out of the archive, by name, each whole or not at all."""
+    archive = root / "cifar100" / "cifar-100-python.tar.gz"
+    with tarfile.open(archive) as tar:
+        for file in _CIFAR_FILES:
+            target = root / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial = target.with_name(f"{target.name}.part")
+            try:
+                member = tar.extractfile(file.path.removeprefix("cifar100/"))
+            except KeyError:
+                member = None
+            if member is None:
+                raise UsageError(f"{archive} does not hold {target.name}; delete it and run again")
+            with member, partial.open("wb") as out:
+                shutil.copyfileobj(member, out)
+            verify(partial, file.checksum)
+            partial.replace(target)
+    archive.unlink()
+
+
+def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
+    files = (
+        File(f"{folder}/{name}", f"{url}/{name}", f"md5:{md5}", f"sha256:{sha256}")
+        for name, (md5, sha256) in known.items()
+    )
+    return Source(tuple(files))
+
+
+_MNIST = {
+    "train-images-idx3-ubyte.gz": (
+        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        "d53e105ee54ea40749a09fcbcd1e9432",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    ),
+    "t10k-images-idx3-ubyte.gz": (
+        "9fb629c4189551a2d022fa330f9573f3",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    ),
+    "t10k-labels-idx1-ubyte.gz": (
+        "ec29112dd5afa0611ce80d1b7f02629c",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ),
+}
+_FASHION = {
+    "train-images-idx3-ubyte.gz": (
+        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        "25c81989df183df01b3e8a0aad5dffbe",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    ),
+    "t10k-images-idx3-ubyte.gz": (
+        "bef4ecab320f06d8554ea6380940ec79",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    ),
+    "t10k-labels-idx1-ubyte.gz": (
+        "bb300cfdad3c16e7a12a480ee83cd310",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
+}
+_CENSUS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld"
+
+SOURCES = {
+    "multimnist": _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST),
+    "multifashion": _idx(
+        "fashion", "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com", _FASHION
+    ),
+    "census": Source(
+        (
+            File("census/census-income.data.gz", f"{_CENSUS_URL}/census-income.data.gz"),
+            File(
+                "census/census-income.test.gz",
+                f"{_CENSUS_URL}/census-income.test.gz",
+                "md5:a8c39dce642efb4d17f28ebe74a3c271",
+                "sha256:98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
+            ),
+        )
+    ),
+    "cifar100": Source(
+        (
+            File(
+                "cifar100/cifar-100-python.tar.gz",
+                "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
+                "md5:eb9058c3a382ffc7106e4002c42a8d85",
+            ),
+        ),
+        unpack=_unpack_cifar,
+        unpacked=_CIFAR_FILES,
+    ),
+    "utkface": Source(
+        manual="utkface has no direct link. From https://susanqq.github.io/UTKFace/ get "
+        "'Aligned&Cropped Faces' (UTKFace.tar.gz, 23,708 images) and unpack the .jpg files "
+        "below {root}/utkface/"
+    ),
+    "celeba": Source(
+        manual="celeba has no direct link. From "
+        "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html get list_attr_celeba.txt, "
+        "list_eval_partition.txt and img_align_celeba.zip; put the two lists into {root}/celeba/ "
+        "and unpack the 202,599 images to {root}/celeba/img_align_celeba/"
+    ),
+    "cityscapes": Source(
+        manual="cityscapes has no direct link. Get the preprocessed CityScapes of MTAN "
+        "(https://github.com/lorenmt/mtan, 128x256, 7 classes) and put its folders train and val, "
+        "each with image, label_7 and depth, into {root}/cityscapes/"
+    ),
+}

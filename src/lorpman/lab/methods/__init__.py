@@ -1,0 +1,1 @@
+"""Methods by name: each row says which manifold and which rule."""

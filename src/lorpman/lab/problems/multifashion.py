@@ -1,0 +1,14 @@
+"""MultiFashion: MultiMNIST made from Fashion-MNIST."""
+
+from lorpman.lab.datasets import overlaid_pairs
+from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.problems.multimnist import tasks
+from lorpman.lab.problems.problem import Problem
+
+PROBLEM = Problem(
+    name="multifashion",
+    summary="two overlapping pieces of clothing (Fashion-MNIST), LeNet, 2 tasks",
+    tasks=lambda settings: tasks(),
+    network=lambda settings: lenet(),
+    load=lambda root, settings: overlaid_pairs.load(root, "fashion"),
+)

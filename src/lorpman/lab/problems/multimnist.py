@@ -1,0 +1,23 @@
+"""MultiMNIST: two overlapping handwritten digits, as PaMaL and LORPMAN use it."""
+
+from torch.nn import functional as F
+
+from lorpman.lab.datasets import overlaid_pairs
+from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.problems.problem import Problem
+from lorpman.metrics import accuracy
+from lorpman.task import Task
+
+
+def tasks() -> list[Task]:
+    """The upper left and the lower right picture."""
+    return [Task(name, F.cross_entropy, accuracy) for name in ("left", "right")]
+
+
+PROBLEM = Problem(
+    name="multimnist",
+    summary="two overlapping handwritten digits (MNIST), LeNet, 2 tasks",
+    tasks=lambda settings: tasks(),
+    network=lambda settings: lenet(),
+    load=lambda root, settings: overlaid_pairs.load(root, "mnist"),
+)

@@ -1,0 +1,33 @@
+"""The registry of problems: names, and where each problem stands. Imported when asked for."""
+
+from importlib import import_module
+
+from lorpman.errors import unknown
+from lorpman.lab.problems.problem import Problem
+
+PROBLEMS = {
+    "toy": "toy:PROBLEM",
+    "vlmop2": "analytic:VLMOP2",
+    "zdt1": "analytic:ZDT1",
+    "zdt2": "analytic:ZDT2",
+    "quadratic": "analytic:QUADRATIC",
+    "ellipses": "analytic:ELLIPSES",
+    "multidigits": "multidigits:PROBLEM",
+    "multimnist": "multimnist:PROBLEM",
+    "multifashion": "multifashion:PROBLEM",
+    "census": "census:PROBLEM",
+    "utkface": "utkface:PROBLEM",
+    "cifar100": "cifar100:PROBLEM",
+    "celeba": "celeba:PROBLEM",
+    "cityscapes": "cityscapes:PROBLEM",
+}
+"""For every name, the file of this folder and the variable in it that holds the problem."""
+
+
+def get_problem(name: str) -> Problem:
+    """The row called ``name``."""
+    if name not in PROBLEMS:
+        raise unknown("problem", name, PROBLEMS)
+    file, _, variable = PROBLEMS[name].partition(":")
+    problem: Problem = getattr(import_module(f"lorpman.lab.problems.{file}"), variable)
+    return problem

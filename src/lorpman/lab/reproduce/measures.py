@@ -1,0 +1,123 @@
+"""What is measured in a finished run, beyond its hypervolume.
+
+What needs weights or data is measured once and written to ``measured.json`` in the run's
+directory, so that tables can be made again from runs that were kept without their weights.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from lorpman._files import read_json, write_json
+from lorpman.front.evaluate import evaluate
+from lorpman.front.front import Front
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.reproduce.reproduction import Column, Evidence
+from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
+from lorpman.lab.runs.runs import open_run
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.low_rank import LowRank
+from lorpman.metrics import PixelAccuracy, RelativeDepthError, cross_entropy, depth_l1
+from lorpman.task import Task
+
+MEASURED = "measured.json"
+T = TypeVar("T")
+
+
+def remembered(evidence: Evidence, key: str, measure: Callable[[], T]) -> T:
+    """What ``measured.json`` holds under ``key``; measured and written there if it is not."""
+    path = evidence.run / MEASURED
+    known: dict[str, Any] = read_json(path, "measurement") if path.exists() else {}
+    if key not in known:
+        known[key] = measure()
+        write_json(path, known)
+    return known[key]
+
+
+def data_note(evidence: Evidence) -> str:
+    """How a run's data differs from the official splits, if it does."""
+    return remembered(evidence, "data", lambda: evidence.spec.load(evidence.root).note)
+
+
+def _hypervolume(evidence: Evidence) -> float:
+    return evidence.volume[0]
+
+
+def _final_loss(evidence: Evidence) -> float:
+    """The training loss of the last epoch, a mean over tasks."""
+    return evidence.losses[-1]
+
+
+def _correlation(evidence: Evidence) -> float:
+    return remembered(evidence, "correlation", lambda: correlation(open_run(evidence.run)[1]))
+
+
+@torch.no_grad()
+def correlation(model: Manifold) -> float:
+    """The cosine of ``B_i A_i`` and ``B_j A_j``, a mean over all pairs and adapted matrices.
+
+    The paper's ablation prints it; as there, the sign counts.
+    """
+    assert isinstance(model, LowRank)
+    grams = torch.stack([delta.gram() for delta in model.low_rank_deltas().values()])
+    norms = grams.diagonal(dim1=1, dim2=2).sqrt()
+    # A delta of zeros is orthogonal to everything.
+    cosines = grams / (norms[:, :, None] * norms[:, None, :]).clamp_min(1e-30)
+    i, j = torch.triu_indices(model.num_tasks, model.num_tasks, offset=1)
+    return cosines[:, i, j].mean().item()
+
+
+def _distance(evidence: Evidence) -> float:
+    """From the points at the traced preferences to their places in the toy's Pareto set."""
+    from lorpman.lab.problems.toy import TRACED, optimum
+
+    reached = torch.tensor(evidence.notes[-1]["theta"], dtype=torch.float64)
+    wanted = torch.stack([optimum(alpha) for alpha in TRACED])
+    return (reached - wanted).norm(dim=1).max().item()
+
+
+def _scenes(evidence: Evidence) -> dict[str, float]:
+    """CityScapes' four metrics of one solution of the front, chosen on validation data."""
+    spec, model = open_run(evidence.run)
+    splits, tasks = spec.load(evidence.root), spec.tasks()
+    rest = [
+        Task(tasks[0].name, cross_entropy, PixelAccuracy()),
+        Task(tasks[1].name, depth_l1, RelativeDepthError(), maximise=False),
+    ]
+    watched = evaluate(model, tasks, batches(splits.validation, EVALUATION_BATCH))
+    alphas = watched.alphas[chosen(watched, spec.method.kind == "single")]
+    test = batches(splits.test, EVALUATION_BATCH)
+    first, second = (
+        evaluate(model, some, test, alphas).scores.diagonal() for some in (tasks, rest)
+    )
+    names = ("miou", "absolute", "pixels", "relative")
+    return dict(zip(names, [*first.tolist(), *second.tolist()], strict=True))
+
+
+def chosen(front: Front, single: bool) -> Tensor:
+    """Which point of a front counts for each task, ``[m]``.
+
+    A front is represented by its knee; where a method has one network per task (STL), every
+    task is scored on its own.
+    """
+    if single:
+        return front.alphas.argmax(dim=0)
+    return torch.full((len(front.tasks),), front.select(knee=True).index)
+
+
+def _scene(key: str, factor: float = 1.0) -> Callable[[Evidence], float]:
+    return lambda evidence: factor * remembered(evidence, "scenes", lambda: _scenes(evidence))[key]
+
+
+HYPERVOLUME = Column("hypervolume", "hypervolume", _hypervolume)
+LOSS = Column("loss", "last training loss", _final_loss, "training")
+CORRELATION = Column("correlation", "correlation", _correlation)
+DISTANCE = Column("distance", "distance to the Pareto set", _distance)
+SCENES = (
+    Column("miou", "mIoU ↑", _scene("miou", 100.0)),
+    Column("pixels", "pixel accuracy ↑", _scene("pixels", 100.0)),
+    Column("absolute", "absolute error ↓", _scene("absolute")),
+    Column("relative", "relative error ↓", _scene("relative")),
+)

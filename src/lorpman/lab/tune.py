@@ -1,0 +1,223 @@
+"""Searching a problem's settings: validation hypervolume over the preset's ranges, with Optuna."""
+
+import json
+import math
+import random
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from lorpman.errors import TrainingDiverged, UsageError, need
+from lorpman.front.evaluate import evaluate
+from lorpman.lab.datasets.splits import Splits, batches
+from lorpman.lab.runs.fit_spec import EVALUATION_BATCH, fit_spec
+from lorpman.lab.runs.runs import Scale, Spec, check_freezing
+from lorpman.lab.settings import Group, format_assignments
+from lorpman.training.devices import Engine
+from lorpman.training.fit import Epoch
+
+Ranges = Mapping[str, Sequence[Any]]
+Say = Callable[[str], None]
+_PLAIN = (int, float, str, type(None))
+"""What Optuna can keep as a choice."""
+_ENDED = ("COMPLETE", "PRUNED")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is searched: one problem and method, and values to try for some settings."""
+
+    problem: str
+    method: str
+    seed: int
+    overrides: Mapping[str, Any]
+    ranges: Ranges
+    scale: Scale = "paper"
+    recipe: str | None = None
+
+    @classmethod
+    def make(
+        cls,
+        problem: str,
+        method: str,
+        seed: int,
+        overrides: Mapping[str, Any],
+        ranges: Ranges,
+        scale: Scale = "paper",
+        recipe: str | None = None,
+    ) -> "Sweep":
+        """Ranges given take the place of the preset's; settings given are not searched."""
+        spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        known = spec.settings()
+        preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
+        chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
+        if not chosen:
+            raise UsageError(
+                f"the preset of {problem} has no ranges for {method}; give some with "
+                "--search key=value,value"
+            )
+        sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
+        for key, values in chosen.items():
+            for value in values:
+                sweep.spec({key: value})  # a value that no run can have fails now, not at night
+                if not isinstance(value, _PLAIN):
+                    raise UsageError(f"--search {key}: a list cannot be searched, found {value}")
+            if len(set(values)) < len(values):
+                raise UsageError(f"--search {key}: expected different values, found {values}")
+        return sweep
+
+    def spec(self, chosen: Mapping[str, Any]) -> Spec:
+        overrides = {**self.overrides, **_whole(chosen)}
+        return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
+
+    def command(self, chosen: Mapping[str, Any]) -> str:
+        """How to train with these settings, for a shell."""
+        words = ["lorpman", "train", self.problem, "--method", self.method, "--seed", self.seed]
+        if self.scale != "paper":
+            words += ["--scale", self.scale]
+        if self.recipe is not None:
+            words += ["--recipe", self.recipe]
+        for assignment in format_assignments({**self.overrides, **_whole(chosen)}):
+            words += ["--set", assignment]
+        return shlex.join(map(str, words))
+
+    def combinations(self) -> int:
+        return math.prod(len(values) for values in self.ranges.values())
+
+    def name(self) -> str:
+        """Of the study: the same words for the same search, so that workers meet in one."""
+        fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
+        ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
+        start = (self.problem, self.method, str(self.seed), self.scale, self.recipe)
+        parts = (*start, fixed, ranges)
+        return "/".join(part for part in parts if part)
+
+
+def _whole(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Whole numbers as such: the ranges of a preset are floats where one of them is."""
+    return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
+
+
+def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> Any:
+    """Add trials to the study until it has ``trials`` finished ones; the study.
+
+    Several processes may do so at once with one file, and any of them may be stopped and
+    started again. Where the ranges allow no more combinations than trials, each is tried once;
+    otherwise Optuna's TPE chooses. A trial below the median of the others is ended early.
+    """
+    if trials < 1:
+        raise UsageError(f"trials must be at least 1, got {trials}")
+    optuna = need("optuna", extra="tune")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
+    check_freezing(first, first.build())
+    # Kept from trial to trial, unless what is searched decides the data.
+    load = lru_cache(maxsize=1)(partial(first.problem.load, root))
+    load(first.data)
+    study = _open(optuna, sweep, study_file)
+
+    def tell(_: Any, trial: Any) -> None:
+        settings = " ".join(format_assignments(trial.params))
+        value = "-" if trial.value is None else f"{trial.value:.4g}"
+        end = "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
+        say(f"{trial.number:>4}  {value:>8}  {end:<9} {settings}")
+
+    while not _is_done(study, sweep, trials):
+        if sweep.combinations() <= trials:
+            study.enqueue_trial(_untried(study, sweep))
+        study.optimize(lambda trial: _score(trial, sweep, load), n_trials=1, callbacks=[tell])
+    if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
+        raise UsageError(
+            f"no trial of the study in {study_file} came to its end; search other values"
+        )
+    return study
+
+
+def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
+    """Train as Optuna proposes; the validation hypervolume."""
+    from optuna import TrialPruned
+
+    spec = sweep.spec({k: trial.suggest_categorical(k, v) for k, v in sweep.ranges.items()})
+    model, splits = spec.build(), load(spec.data)
+
+    def watch(epoch: Epoch) -> None:
+        if epoch.hypervolume is not None:
+            trial.report(epoch.hypervolume, epoch.number)
+            if epoch.number < spec.training.epochs and trial.should_prune():
+                raise TrialPruned
+
+    fabric = Engine().start([])
+    try:
+        fit_spec(spec, model, splits, fabric=fabric, progress=False, on_epoch=watch)
+    except TrainingDiverged:
+        # An answer too: these settings do not work, and need not be tried again.
+        trial.set_user_attr("diverged", True)
+        raise TrialPruned from None
+    validation = batches(splits.validation, EVALUATION_BATCH)
+    return float(evaluate(model, spec.tasks(), validation).hypervolume())
+
+
+def _is_done(study: Any, sweep: Sweep, trials: int) -> bool:
+    """Whether there are enough trials that were not lost on the way."""
+    ended = _tried(study, _ENDED)
+    if sweep.combinations() > trials:
+        return len(ended) >= trials
+    # By what they tried: two workers that end together may have tried the same.
+    return len({repr(sorted(values.items())) for values in ended}) == sweep.combinations()
+
+
+def _untried(study: Any, sweep: Sweep) -> dict[str, Any]:
+    """A combination that no trial has come to the end of; if there is one, that none has begun.
+
+    One that was begun may be with another worker, or lost with a worker that was killed.
+    """
+    every = [
+        dict(zip(sweep.ranges, values, strict=True)) for values in product(*sweep.ranges.values())
+    ]
+    ended, begun = _tried(study, _ENDED), _tried(study, ("RUNNING", "WAITING"))
+    left = [values for values in every if values not in ended]
+    return random.choice([values for values in left if values not in begun] or left)
+
+
+def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
+    """What the trials in one of these states have tried, or are about to."""
+    return [
+        trial.system_attrs.get("fixed_params", trial.params)
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.name in states
+    ]
+
+
+def _open(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
+    """The study in the file, made there if it is new; the file is only ever appended to."""
+    from optuna.storages.journal import JournalFileBackend
+
+    epochs = sweep.spec({}).training.epochs
+    try:
+        _check_journal(study_file)
+        study_file.parent.mkdir(parents=True, exist_ok=True)
+        storage = optuna.storages.JournalStorage(JournalFileBackend(str(study_file)))
+        return optuna.create_study(
+            storage=storage,
+            study_name=sweep.name(),
+            direction="maximize",
+            load_if_exists=True,
+            sampler=optuna.samplers.TPESampler(constant_liar=True),
+            # Early epochs say little about a run that freezes late.
+            pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"cannot use {study_file} as a study file: {error}") from None
+
+
+def _check_journal(path: Path) -> None:
+    """Optuna appends to whatever file it is given: look before it does."""
+    if path.exists():
+        with path.open("rb") as file:
+            first = file.readline()
+        if first and "op_code" not in json.loads(first):
+            raise ValueError("it holds something else")

@@ -1,0 +1,66 @@
+"""From m trained networks to theta_0 and low-rank deltas, by truncated SVD."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from lorpman.errors import UsageError
+from lorpman.manifold.shared_bottom import SharedBottom
+
+
+def check_copies(models: Sequence[nn.Module]) -> None:
+    """Refuse networks that are not copies of one architecture."""
+    if not models:
+        raise UsageError("from_models needs one network per task, got none")
+    first = {name: value.shape for name, value in models[0].state_dict().items()}
+    for i, model in enumerate(models[1:], start=2):
+        other = {name: value.shape for name, value in model.state_dict().items()}
+        for name in sorted(first.keys() | other.keys()):
+            if first.get(name) != other.get(name):
+                found = [list(s[name]) if name in s else "nothing" for s in (first, other)]
+                raise UsageError(
+                    f"from_models needs copies of one network, but '{name}' is {found[0]} in "
+                    f"network 1 and {found[1]} in network {i}"
+                )
+
+
+@torch.no_grad()
+def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
+    """Put the mean of all networks into ``into``; head i of a SharedBottom comes from network i.
+
+    Buffers are averaged too, except counters, which come from the first network.
+    """
+    states = [model.state_dict() for model in models]
+    split = isinstance(into, SharedBottom) and len(into.heads) == len(models)
+    for name, value in into.state_dict().items():
+        parts = name.split(".")
+        if split and parts[0] == "heads":
+            value.copy_(states[int(parts[1])][name])
+        elif value.is_floating_point():
+            value.copy_(torch.stack([state[name].double() for state in states]).mean(0))
+        else:
+            value.copy_(states[0][name])
+
+
+def factors(delta: Tensor, rows: int, rank: int) -> tuple[Tensor, Tensor, float, float]:
+    """``B [rows, rank]`` and ``A [rank, columns]`` nearest to ``delta``, energy kept and in all.
+
+    >>> B, A, kept, whole = factors(torch.outer(torch.ones(3), torch.ones(4)), 3, 1)
+    >>> torch.allclose((B @ A).float(), torch.ones(3, 4)), round(kept, 4), round(whole, 4)
+    (True, 12.0, 12.0)
+    """
+    u, s, vh = torch.linalg.svd(delta.double().reshape(rows, -1), full_matrices=False)
+    # Half of each singular value to either side, so that training moves both alike.
+    root = s[:rank].sqrt()
+    kept, whole = s[:rank].square().sum(), s.square().sum()
+    return u[:, :rank] * root, root[:, None] * vh[:rank], float(kept), float(whole)
+
+
+def spectrum(deltas: Tensor, rows: int) -> Tensor:
+    """Squared singular values of ``deltas [m, *shape]``, summed over the m, in falling order.
+
+    >>> spectrum(torch.diag(torch.tensor([1.0, 3.0]))[None], 2)
+    tensor([9., 1.], dtype=torch.float64)
+    """
+    return torch.linalg.svdvals(deltas.double().reshape(len(deltas), rows, -1)).square().sum(0)

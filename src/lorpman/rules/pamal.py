@@ -1,0 +1,80 @@
+"""PaMaL's rule: linear scalarisation with balanced tasks, and a guarded regulariser."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lorpman.errors import UsageError, unknown
+from lorpman.rules.base import Rule, Step
+from lorpman.rules.objective import Term
+from lorpman.rules.task_gradients import gradient_norms
+
+Balance = Literal["none", "gradnorm", "rwa", "full"]
+BALANCES = ("none", "gradnorm", "rwa", "full")
+_SMALL = 1e-3
+_HISTORY = 25
+
+
+class Balanced(Rule):
+    """``sum_ji w_ji losses_ji``, where ``w_ji`` is ``alpha_ji`` times what balances the tasks.
+
+    - ``none``: nothing more.
+    - ``gradnorm``: divided by ``n_ji + 0.001``, the norm of the gradient of the raw loss over
+      the shared parameters.
+    - ``rwa``: times ``1 - |l_i| / sum_k |l_k|``, with ``l`` the mean of the last 25 losses; every
+      preference adds one, and the first 25 are not weighted.
+    - ``full``: both; the norm is then that of the loss already weighted by ``rwa``.
+
+    ``regulariser`` is added where it is smaller than the rest of the objective (``guard``), as
+    PaMaL's code does, or always.
+    """
+
+    def __init__(
+        self, balance: Balance = "none", regulariser: Term | None = None, guard: bool = True
+    ) -> None:
+        super().__init__()
+        if balance not in BALANCES:
+            raise unknown("balance", balance, BALANCES)
+        self.balance = balance
+        self.regulariser = regulariser
+        self.guard = guard
+        self._seen = torch.zeros(0, 0)
+
+    def backward(self, step: Step) -> None:
+        rows = zip(step.alphas, step.losses, strict=True)
+        weights = torch.stack([self._weights(alpha, losses, step) for alpha, losses in rows])
+        total = (weights * step.losses).sum()
+        if self.regulariser is not None:
+            extra = self.regulariser(step.alphas, step.losses, step.model)
+            if not self.guard or extra < total:
+                total = total + extra
+        step.backward(total)
+
+    def _weights(self, alpha: Tensor, losses: Tensor, step: Step) -> Tensor:
+        """The weights ``[m]`` of the losses at one preference."""
+        weights = torch.ones_like(alpha)
+        if self.balance in ("rwa", "full"):
+            weights = self._by_loss(losses.detach())
+        if self.balance in ("gradnorm", "full"):
+            shared = step.model.shared_parameters(alpha)
+            if not shared:
+                raise UsageError("gradient balancing needs trainable shared parameters, found none")
+            weights = weights / (weights * gradient_norms(losses, shared) + _SMALL)
+        return alpha * weights
+
+    def _by_loss(self, losses: Tensor) -> Tensor:
+        seen = self._seen.to(losses).reshape(-1, len(losses))
+        # One more than the mean takes tells that the first 25 are over.
+        self._seen = torch.cat([seen, losses[None]])[-_HISTORY - 1 :]
+        if len(self._seen) <= _HISTORY:
+            return torch.ones_like(losses)
+        mean = self._seen[1:].mean(0).abs()
+        return 1 - mean / mean.sum().clamp_min(torch.finfo(mean.dtype).tiny)
+
+    # The number of tasks is not known before the first step, so this is no buffer.
+    def get_extra_state(self) -> Tensor:
+        return self._seen
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self._seen = state

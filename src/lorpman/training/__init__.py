@@ -1,0 +1,1 @@
+"""The loop that trains every method, and what surrounds a step of it."""

@@ -1,0 +1,174 @@
+"""Checkpoints: nested state as safetensors plus JSON, with a checksum. No file can run code.
+
+The newest two are kept: a file that is damaged later does not cost the whole run.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lorpman._files import replacing, temporaries
+from lorpman.errors import UsageError
+
+# The only key of the metadata: safetensors writes several in random order, and the files of two
+# equal runs should be equal.
+_FORMAT = "lorpman-checkpoint-2"
+_WITHOUT_CHECKSUM = "lorpman-checkpoint-1"
+
+
+class DamagedCheckpoint(UsageError):
+    """A checkpoint that was whole once: truncated, or with bits that changed."""
+
+
+class CheckpointWarning(UserWarning):
+    """An older checkpoint was used than there should be."""
+
+
+def save(state: dict[str, Any], path: Path) -> None:
+    """Write ``state``: dicts, lists, tuples, plain values and tensors, nested as they are.
+
+    What was at ``path`` before is kept as :func:`previous`.
+    """
+    tensors: dict[str, Tensor] = {}
+    packed = _pack(state, tensors)
+    text = json.dumps({"sha256": _digest(json.dumps(packed), tensors), "state": packed})
+    kept = "what was saved before is intact: make room and resume"
+    try:
+        with replacing(path) as temporary:
+            save_file(tensors, temporary, metadata={_FORMAT: text})
+            _keep(path)
+    except SafetensorError as error:
+        raise UsageError(f"cannot write checkpoint {path}: {error}; {kept}") from error
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the one at ``path`` is.
+
+    >>> previous(Path("run/checkpoint.safetensors")).name
+    'checkpoint.previous.safetensors'
+    """
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything to resume from."""
+    return path.exists() or previous(path).exists()
+
+
+def load_latest(path: Path) -> dict[str, Any]:
+    """The newest checkpoint that is whole; a warning says so when it is not the newest one."""
+    for leftover in temporaries(path):
+        with suppress(OSError):
+            leftover.unlink()
+    try:
+        return load(path if path.exists() else previous(path))
+    except DamagedCheckpoint as error:
+        try:
+            state = load(previous(path))
+        except UsageError as other:
+            raise UsageError(f"{error}; and so is the one before: {other}") from None
+        message = f"{error}; continuing from the one before, {previous(path).name}"
+        warnings.warn(message, CheckpointWarning, stacklevel=2)
+        return state
+
+
+def epochs_done(path: Path) -> int:
+    """How many epochs the checkpoint at ``path`` has; 0 if there is none. Reads no tensor."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        if _FORMAT in metadata:
+            state = json.loads(metadata[_FORMAT])["state"]
+        else:
+            state = json.loads(metadata[_WITHOUT_CHECKSUM])
+        return int(_unpack(state, lambda name: None)["epochs_done"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return 0
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read what :func:`save` wrote; a damaged or foreign file is a :class:`UsageError`."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if _FORMAT not in metadata and _WITHOUT_CHECKSUM not in metadata:
+                raise UsageError(
+                    f"{path} is not a checkpoint of this version: expected {_FORMAT}, "
+                    f"found {', '.join(metadata) or 'no description'}"
+                )
+            if _FORMAT not in metadata:
+                return _unpack(json.loads(metadata[_WITHOUT_CHECKSUM]), file.get_tensor)
+            content = json.loads(metadata[_FORMAT])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _digest(json.dumps(content["state"]), tensors) != content["sha256"]:
+                raise DamagedCheckpoint(f"checkpoint {path} is damaged: its checksum is wrong")
+            return _unpack(content["state"], tensors.__getitem__)
+    except FileNotFoundError as error:
+        raise UsageError(f"no checkpoint at {path}") from error
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise DamagedCheckpoint(f"checkpoint {path} is damaged or truncated: {error}") from error
+
+
+def _keep(path: Path) -> None:
+    """Give the present file a second name; there is no moment without a whole checkpoint."""
+    if not path.exists():
+        return
+    link = path.with_name(f".{path.stem}.link{path.suffix}")
+    with suppress(FileNotFoundError):
+        link.unlink()
+    try:
+        os.link(path, link)
+        link.replace(previous(path))
+    except OSError:  # a file system without hard links
+        path.replace(previous(path))
+
+
+def _digest(text: str, tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """Plain JSON in which every tensor is a name, and tuples and odd keys are marked."""
+    if isinstance(value, Tensor):
+        name = str(len(tensors))
+        # A copy of its own: safetensors refuses tensors that share memory, as tied weights do.
+        tensors[name] = value.detach().cpu().clone().contiguous()
+        return {"$tensor": name}
+    if isinstance(value, dict):
+        return {"$dict": [[_pack(k, tensors), _pack(v, tensors)] for k, v in value.items()]}
+    if isinstance(value, tuple):
+        return {"$tuple": [_pack(v, tensors) for v in value]}
+    if isinstance(value, list):
+        return [_pack(v, tensors) for v in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise UsageError(f"cannot put a {type(value).__name__} into a checkpoint")
+
+
+def _unpack(value: Any, tensor: Any) -> Any:
+    if isinstance(value, list):
+        return [_unpack(v, tensor) for v in value]
+    if isinstance(value, dict):
+        ((kind, content),) = value.items()
+        if kind == "$tensor":
+            return tensor(content)
+        if kind == "$tuple":
+            return tuple(_unpack(v, tensor) for v in content)
+        return {_unpack(k, tensor): _unpack(v, tensor) for k, v in content}
+    return value

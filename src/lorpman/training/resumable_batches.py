@@ -1,0 +1,98 @@
+"""A pass over the data that can be left in the middle and taken up again, batch for batch."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+
+class Pass:
+    """One epoch's batches, and further ones for a rule that asks for them.
+
+    What a loader draws (its order, its augmentations) depends on random states at the start of
+    the pass and on how often it was asked since. Both are kept, so that a pass can be replayed.
+    """
+
+    def __init__(self, loader: Iterable[Any], to_device: Callable[[Any], Any]) -> None:
+        self._loader = loader
+        self._to_device = to_device
+        self._start = capture(loader)
+        self._main: Iterator[Any] | None = None
+        self._spare: Iterator[Any] = iter(())
+        self._asked: list[int] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._main is None:
+            self._main = iter(self._loader)
+        for batch in self._main:
+            self._asked.append(0)
+            yield self._to_device(batch)
+
+    def another(self) -> Any:
+        """One more batch for the present step, from a pass of its own."""
+        self._asked[-1] += 1
+        batch = next(self._spare, None)
+        if batch is None:
+            self._spare = iter(self._loader)
+            batch = next(self._spare)
+        return self._to_device(batch)
+
+    def state(self) -> dict[str, Any]:
+        """How it started, and how many further batches each step so far has asked for."""
+        return {"start": self._start, "asked": torch.tensor(self._asked, dtype=torch.int64)}
+
+    def replay(self, state: dict[str, Any]) -> None:
+        """Go to where :meth:`state` was taken; the batches on the way are drawn and dropped."""
+        self._start = state["start"]
+        restore(self._start, self._loader)
+        steps = iter(self)
+        for asked in state["asked"].tolist():
+            next(steps)
+            for _ in range(asked):
+                self.another()
+
+
+def capture(loader: Iterable[Any]) -> dict[str, Any]:
+    """Every random state that training on ``loader`` can depend on."""
+    return {
+        "torch": torch.get_rng_state(),
+        "devices": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "python": random.getstate(),
+        "numpy": _numpy_state(),
+        "loader": [generator.get_state() for generator in _generators(loader)],
+    }
+
+
+def restore(state: dict[str, Any], loader: Iterable[Any]) -> None:
+    """Undo everything that was drawn since :func:`capture`."""
+    torch.set_rng_state(state["torch"])
+    if state["devices"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["devices"])
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])  # noqa: NPY002
+    for generator, kept in zip(_generators(loader), state["loader"], strict=True):
+        generator.set_state(kept)
+
+
+def _numpy_state() -> tuple[Any, ...]:
+    # The global one: transforms of users may draw from it.
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return (name, np.asarray(keys).tolist(), *rest)
+
+
+def generators(dataset: object) -> list[torch.Generator]:
+    """The generators that the dataset's transforms draw from, for a checkpoint to keep.
+
+    A transform with randomness in it has an attribute ``generator``.
+    """
+    found = getattr(getattr(dataset, "transform", None), "generator", None)
+    return [found] if isinstance(found, torch.Generator) else []
+
+
+def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
+    """What decides the order of the data, and how it is augmented."""
+    order = getattr(loader, "generator", None)
+    transforms = generators(getattr(loader, "dataset", None))
+    return transforms if order is None else [order, *transforms]

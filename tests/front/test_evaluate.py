@@ -1,0 +1,79 @@
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lorpman as lp
+from lorpman.lab.datasets.splits import Arrays, batches
+from properties import randomise
+
+
+def _model(num_tasks=2):
+    bottom = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.5))
+    model = lp.LowRank(lp.SharedBottom(bottom, [nn.Linear(6, 3)] * num_tasks), num_tasks)
+    randomise(model)
+    return model
+
+
+def _tasks(num_tasks=2):
+    return [lp.Task(f"t{i}", F.cross_entropy, lp.accuracy) for i in range(num_tasks)]
+
+
+def _data(num_tasks=2, n=50):
+    return Arrays(torch.randn(n, 4), [torch.randint(3, (n,)) for _ in range(num_tasks)])
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 11), (3, 66), (5, 100)])
+def test_a_front_has_the_papers_number_of_points(m, n):
+    front = lp.evaluate(_model(m), _tasks(m), batches(_data(m), 25))
+    assert front.alphas.shape == front.scores.shape == front.losses.shape == (n, m)
+    assert torch.equal(front.alphas, lp.grid(m))
+
+
+def test_scores_are_those_of_the_solutions():
+    model, data, tasks = _model(), _data(), _tasks()
+    # 50 samples in batches of 20: the last one is smaller and must not count for more.
+    front = lp.evaluate(model, tasks, batches(data, 20), lp.grid(2, 3))
+    for alpha, scores, losses in zip(front.alphas, front.scores, front.losses, strict=True):
+        outputs = model.solution(alpha).eval()(data.x)
+        for i, (output, target) in enumerate(zip(outputs, data.targets, strict=True)):
+            assert scores[i].item() == pytest.approx((output.argmax(1) == target).double().mean())
+            assert losses[i].item() == pytest.approx(
+                F.cross_entropy(output, target).item(), rel=1e-5
+            )
+
+
+def test_few_networks_at_a_time_give_the_same_front(monkeypatch):
+    model, data = _model(), _data()
+    whole = lp.evaluate(model, _tasks(), batches(data, 20))
+    # By name, since lorpman.front.evaluate is the function.
+    monkeypatch.setattr(sys.modules["lorpman.front.evaluate"], "_NETWORKS_IN_MEMORY", 1)
+    assert torch.equal(lp.evaluate(model, _tasks(), batches(data, 20)).scores, whole.scores)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_evaluation_leaves_the_model_as_it_was(training):
+    model = _model().train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    lp.evaluate(model, _tasks(), batches(_data(), 20))
+    assert model.training is training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_one_preference_gives_one_point():
+    front = lp.evaluate(_model(), _tasks(), batches(_data(), 50), torch.tensor([0.3, 0.7]))
+    assert len(front) == 1
+
+
+def test_bad_input_is_refused():
+    model, tasks = _model(), _tasks()
+    with pytest.raises(lp.UsageError, match="the loader is empty"):
+        lp.evaluate(model, tasks, [])
+    with pytest.raises(ValueError, match="must sum to 1"):
+        lp.evaluate(model, tasks, batches(_data(), 50), torch.tensor([[0.5, 0.6]]))
+    with pytest.raises(lp.UsageError, match="3 tasks were given"):
+        lp.evaluate(model, _tasks(3), batches(_data(), 50))
+    with pytest.raises(lp.UsageError, match="names must differ"):
+        lp.evaluate(model, [tasks[0], tasks[0]], batches(_data(), 50))

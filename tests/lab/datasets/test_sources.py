@@ -1,0 +1,93 @@
+"""Getting the files of a problem: what is there is recognised, in any packing."""
+
+import gzip
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from lorpman.errors import UsageError
+from lorpman.lab.datasets import sources
+from lorpman.lab.datasets.sources import SOURCES, File, Source, obtain
+
+CONTENT = b"the original content" * 100
+
+
+def digest(kind: str, data: bytes) -> str:
+    return f"{kind}:{hashlib.new(kind, data, usedforsecurity=False).hexdigest()}"
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(CONTENT, mtime=0)
+    file = File("toy/file.gz", "nowhere", digest("md5", packed), digest("sha256", CONTENT))
+    monkeypatch.setitem(SOURCES, "toy", Source((file,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("file.gz", gzip.compress(CONTENT, mtime=0)),
+        ("file.gz", gzip.compress(CONTENT, 1, mtime=5)),
+        ("file", CONTENT),
+    ],
+)
+@pytest.mark.usefixtures("toy")
+def test_any_packing_is_recognised(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / name).write_bytes(data)
+    assert obtain("toy", tmp_path) == f"toy: 1 files in {tmp_path}, checked"
+
+
+@pytest.mark.usefixtures("toy")
+def test_other_content_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    path = tmp_path / "toy" / "file.gz"
+    path.write_bytes(gzip.compress(CONTENT + b"!"))
+    with pytest.raises(UsageError, match=r"file\.gz is not the original file"):
+        obtain("toy", tmp_path)
+    path.write_bytes(gzip.compress(CONTENT)[:-9])
+    with pytest.raises(UsageError, match="not a whole gzip file"):
+        obtain("toy", tmp_path)
+
+
+@pytest.mark.parametrize("problem", ["utkface", "celeba", "cityscapes"])
+def test_problems_without_links_say_what_to_get_and_where_to_put_it(
+    tmp_path: Path, problem: str
+) -> None:
+    said = obtain(problem, tmp_path)
+    assert "https://" in said
+    assert f"{tmp_path}/{problem}/" in said
+    assert "\n" not in said
+
+
+def test_unknown_problem(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'census'"):
+        obtain("sensus", tmp_path)
+
+
+def test_cifar_archive_gives_only_the_three_known_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("train", "test", "meta")
+    files = tuple(
+        File(f"cifar100/cifar-100-python/{n}", "", digest("md5", n.encode())) for n in names
+    )
+    monkeypatch.setattr(sources, "_CIFAR_FILES", files)
+    archive = tmp_path / "cifar100" / "cifar-100-python.tar.gz"
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in (*names, "../../escaped"):
+            info = tarfile.TarInfo(f"cifar-100-python/{name}")
+            info.size = len(name)
+            tar.addfile(info, io.BytesIO(name.encode()))
+    sources._unpack_cifar(tmp_path)
+    found = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
+    assert found == [f"cifar100/cifar-100-python/{n}" for n in sorted(names)]
+
+
+@pytest.mark.parametrize("problem", ["multimnist", "cifar100"])
+def test_real_files_are_recognised(real: Path, problem: str) -> None:
+    assert "checked" in obtain(problem, real)
