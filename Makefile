@@ -43,18 +43,18 @@ screens: .venv/ready
 # Scale, freeze epoch and frozen heads, chosen on validation data as in the paper (an hour or two).
 choose: .venv/ready
 	$(BIN)/python benchmarks/choose.py multimnist --out results/multimnist/choice
-	$(BIN)/python benchmarks/choose.py census --out results/census/choice
+	$(BIN)/python benchmarks/choose.py census --grid --out results/census/choice
 
-# The tables, pictures and page of results, from the runs that are kept there; trains nothing.
+# The tables, pictures and page of results, from the JSONs that are kept there; trains nothing.
 results: .venv/ready
-	$(BIN)/python benchmarks/results_page.py
-	$(BIN)/python benchmarks/beyond_page.py
+	$(BIN)/python benchmarks/write_results_page.py
+	$(BIN)/python benchmarks/write_beyond_page.py
 
 # Every number and picture of docs/performance.md, on an otherwise quiet machine (20 minutes).
 # More options in BENCH, for instance: make bench BENCH="--threads 2"
 bench: .venv/ready
 	$(BIN)/lorpman bench --out results/bench $(BENCH)
-	$(BIN)/python benchmarks/performance_page.py results/bench docs/performance.md
+	$(BIN)/python benchmarks/write_performance_page.py results/bench docs/performance.md
 
 clean:
 	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

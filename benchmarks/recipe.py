@@ -13,12 +13,14 @@ one that is not.
 """
 
 import argparse
-import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 from lorpman.errors import TrainingDiverged
 from lorpman.lab.compare import run_directory
+from lorpman.lab.reproduce.run_record import table_json
 from lorpman.lab.runs.runs import Spec, data_root, epochs_done, evaluate_run, train
 from lorpman.lab.settings import format_assignments
 
@@ -120,7 +122,7 @@ def main() -> None:
     )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.with_suffix(".md").write_text("\n".join([head, "", *table(rows)]) + "\n")
-    options.out.with_suffix(".json").write_text(json.dumps(rows, indent=2) + "\n")
+    options.out.with_suffix(".json").write_text(table_json(shlex.join(["python", *sys.argv]), rows))
 
 
 if __name__ == "__main__":

@@ -185,6 +185,19 @@ def code_commit() -> str:
     return done.stdout.strip()
 
 
+def table_json(command: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """JSON of a table that keeps numbers only, with the command and the code that made it.
+
+    Args:
+        command: What makes the table again.
+        rows: The numbers, ready for JSON.
+
+    Returns:
+        The text of the file.
+    """
+    return json.dumps({"command": command, "commit": code_commit(), "rows": rows}, indent=2) + "\n"
+
+
 def compact_json(described: Mapping[str, Any]) -> str:
     """JSON with a line for each row of the table and for each of its runs.
 

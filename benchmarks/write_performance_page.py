@@ -1,12 +1,9 @@
 """Write the measured parts of docs/performance.md from a run of the benchmark.
 
-    python benchmarks/performance_page.py results/bench docs/performance.md
-
-The pictures of the run are copied beside the page, into pictures/.
+python benchmarks/write_performance_page.py results/bench docs/performance.md
 """
 
 import argparse
-import shutil
 from pathlib import Path
 
 from lorpman._files import read_json, write_bytes
@@ -21,9 +18,6 @@ def main() -> None:
     options = parser.parse_args()
     described = read_json(options.run / RESULTS, "benchmark")
     write_bytes(options.page, filled(options.page.read_text(), described).encode())
-    for name in ("bench.png", "growth.png"):
-        if (options.run / name).is_file():
-            shutil.copy(options.run / name, options.page.parent / "pictures" / name)
 
 
 if __name__ == "__main__":

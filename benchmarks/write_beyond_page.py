@@ -1,6 +1,6 @@
 """Put the tables of results/ into docs/beyond.md.
 
-    python benchmarks/beyond_page.py
+    python benchmarks/write_beyond_page.py
 
 A table stands between two comments, ``<!-- results: recipe/parts.md -->`` and ``<!-- end -->``.
 """

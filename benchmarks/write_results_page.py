@@ -1,6 +1,6 @@
 """Write docs/results.md, and the tables and pictures of results/reproduce, from the JSONs there.
 
-    python benchmarks/results_page.py
+    python benchmarks/write_results_page.py
 
 Nothing is trained. What people have to say about a table is in results/reproduce/remarks.md.
 """
