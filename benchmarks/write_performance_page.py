@@ -7,8 +7,8 @@ import argparse
 from pathlib import Path
 
 from lorpman._files import read_json, write_bytes
-from lorpman.lab.bench.measure import RESULTS
-from lorpman.lab.bench.performance_page import filled
+from lorpman.lab.bench.performance_page import fill_page
+from lorpman.lab.bench.run_benchmark import RESULTS
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     options = parser.parse_args()
     described = read_json(options.run / RESULTS, "benchmark")
-    write_bytes(options.page, filled(options.page.read_text(), described).encode())
+    write_bytes(options.page, fill_page(options.page.read_text(), described).encode())
 
 
 if __name__ == "__main__":

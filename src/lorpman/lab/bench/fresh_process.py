@@ -31,7 +31,19 @@ class Finished:
 
 
 def run_python(code: str, arguments: Sequence[str], threads: int) -> Finished:
-    """Run ``code`` in a fresh interpreter; its failure is a RuntimeError with its last line."""
+    """Run code in a fresh interpreter and wait for its end.
+
+    Args:
+        code: The program.
+        arguments: Its ``sys.argv[1:]``.
+        threads: How many it may use.
+
+    Returns:
+        What it printed, and what it took.
+
+    Raises:
+        RuntimeError: If it failed, with the last line that it said.
+    """
     before, began = _cpu_of_children(), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -47,10 +59,22 @@ def run_python(code: str, arguments: Sequence[str], threads: int) -> Finished:
     return Finished(done.stdout, seconds, _cpu_of_children() - before)
 
 
-def call_in_child(
+def call_in_fresh_process(
     function: str, arguments: dict[str, Any], threads: int
 ) -> tuple[dict[str, Any], Finished]:
-    """Call ``package.module.function`` in a fresh interpreter; the JSON that it returned."""
+    """Call a function in a fresh interpreter.
+
+    Args:
+        function: Its full name, ``package.module.function``.
+        arguments: Its keyword arguments, which JSON can hold.
+        threads: How many it may use.
+
+    Returns:
+        What it returned, by way of JSON, and what the process took.
+
+    Raises:
+        RuntimeError: If it failed, with the last line that it said.
+    """
     module, _, name = function.rpartition(".")
     done = run_python(_CALL, [json.dumps([module, name, arguments])], threads)
     return json.loads(done.output.strip().splitlines()[-1]), done

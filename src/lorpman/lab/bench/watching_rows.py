@@ -4,7 +4,7 @@ import torch
 
 from lorpman.front.evaluate import evaluate
 from lorpman.front.hypervolume import Hypervolume, hypervolume
-from lorpman.lab.bench.row import Measured
+from lorpman.lab.bench.benchmark_row import Measurement
 from lorpman.lab.bench.steps import FitStep
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import lenet
@@ -22,7 +22,7 @@ _CIFAR_STEP_IMAGES = 8
 _CIFAR_WATCHED_PREFERENCES = 2
 
 
-def two_tasks(conditions: Conditions) -> Measured:
+def two_tasks(conditions: Conditions) -> Measurement:
     """MultiMNIST's preset: evaluation at its preferences and the volume, against an epoch."""
     workload = lenet()
     training = workload.spec.training
@@ -41,10 +41,10 @@ def two_tasks(conditions: Conditions) -> Measured:
     )
     steps = -(-MULTIMNIST_TRAINING_IMAGES // training.batch_size)
     note = f"{training.watch_samples} samples, {len(alphas)} preferences; {steps} steps an epoch"
-    return Measured(ratio(times, "watch", "step") / steps, times, {}, note)
+    return Measurement(ratio(times, "watch", "step") / steps, times, {}, note)
 
 
-def twenty_tasks(conditions: Conditions) -> Measured:
+def twenty_tasks(conditions: Conditions) -> Measurement:
     """CIFAR-100's preset at a quarter of its width, since both sides shrink alike with it.
 
     Time grows with the images on both sides: a step is taken on fewer images per task, the
@@ -73,7 +73,7 @@ def twenty_tasks(conditions: Conditions) -> Measured:
         f"{training.watch_samples} images of each task, {len(alphas)} preferences; an epoch has "
         f"{images} images of each task; at a quarter of the width"
     )
-    return Measured(evaluation + volume, times, {"of it the volume": volume}, note)
+    return Measurement(evaluation + volume, times, {"of it the volume": volume}, note)
 
 
 def _watched_preferences(model: Manifold, count: int | None) -> torch.Tensor:

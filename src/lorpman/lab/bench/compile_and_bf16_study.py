@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from lorpman.lab.bench.fresh_process import call_in_fresh_process
 from lorpman.lab.bench.steps import fit_step
-from lorpman.lab.bench.subprocesses import call_in_child
 from lorpman.lab.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.lab.bench.workload import Workload, census, lenet
 from lorpman.training.devices import Engine
@@ -25,10 +25,16 @@ _INSTRUCTIONS = "ONEDNN_MAX_CPU_ISA"
 """The variable that keeps the library below PyTorch from instructions that do not work."""
 
 
-def switches(conditions: Conditions) -> dict[str, Any]:
-    """A step with every switch by the step without, for two networks; not in a quick run, since
-    compiling takes longer than everything else."""
-    found = [
+def compile_and_bf16(conditions: Conditions) -> dict[str, Any]:
+    """Measure a step with every switch against the step without, for two networks.
+
+    Args:
+        conditions: How; a quick run measures nothing, since compiling takes longer than all else.
+
+    Returns:
+        A ratio for each network and switch, and the processor instructions that were allowed.
+    """
+    steps = [
         {
             "network": network,
             "switch": switch,
@@ -38,14 +44,24 @@ def switches(conditions: Conditions) -> dict[str, Any]:
         for switch in SWITCHES
         if not conditions.quick
     ]
-    return {"steps": found, "instructions": os.environ.get(_INSTRUCTIONS, "")}
+    return {"steps": steps, "instructions": os.environ.get(_INSTRUCTIONS, "")}
 
 
 def against_none(
     network: str, switched: Mapping[str, Any], conditions: Conditions
 ) -> dict[str, Any]:
-    """The ratio, or why there is none: it is taken in a process of its own, since a processor
-    that promises instructions which it does not have ends the process."""
+    """Measure one switch in a process of its own.
+
+    A processor that promises instructions which it does not have ends the process.
+
+    Args:
+        network: One of :data:`NETWORKS`.
+        switched: The options of the engine.
+        conditions: How to measure.
+
+    Returns:
+        The ratio and the rounds; or no ratio, and why there is none.
+    """
     arguments = {
         "network": network,
         "switched": dict(switched),
@@ -53,7 +69,7 @@ def against_none(
         "quick": conditions.quick,
     }
     try:
-        times, _ = call_in_child(f"{__name__}.times_of", arguments, conditions.threads)
+        times, _ = call_in_fresh_process(f"{__name__}.times_of", arguments, conditions.threads)
     except RuntimeError as error:
         return {"ratio": None, "note": str(error)}
     return {"ratio": ratio(times, "switched", "none"), "rounds": times}

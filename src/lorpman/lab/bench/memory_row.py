@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from lorpman.lab.bench.row import Measured
+from lorpman.lab.bench.benchmark_row import Measurement
+from lorpman.lab.bench.fresh_process import call_in_fresh_process
 from lorpman.lab.bench.steps import factors, fit_step, mean_loss
-from lorpman.lab.bench.subprocesses import call_in_child
 from lorpman.lab.bench.timing import Conditions, Times, ratio
 from lorpman.lab.bench.workload import Workload, lenet, vgg
 
@@ -19,7 +19,7 @@ _NOTE = (
 )
 
 
-def vgg_memory(conditions: Conditions) -> Measured:
+def vgg_memory(conditions: Conditions) -> Measurement:
     """LORPMAN's step against b plain forward passes back-propagated together.
 
     The optimiser's step is left out: its state is a further copy of the parameters on both
@@ -30,7 +30,9 @@ def vgg_memory(conditions: Conditions) -> Measured:
     for _ in range(conditions.rounds(60.0)):
         for who in ("plain", "lorpman"):
             arguments = {"who": who, "width": width, "threads": conditions.threads}
-            peak, _ = call_in_child(f"{__name__}.peak_of_step", arguments, conditions.threads)
+            peak, _ = call_in_fresh_process(
+                f"{__name__}.peak_of_step", arguments, conditions.threads
+            )
             for what, value in peak.items():
                 found.setdefault(f"{who}, {what}", []).append(value)
     also = {
@@ -40,7 +42,7 @@ def vgg_memory(conditions: Conditions) -> Measured:
         ),
     }
     note = _NOTE + ("; quick: the network at half its width" if conditions.quick else "")
-    return Measured(ratio(found, "lorpman, resident", "plain, resident"), found, also, note)
+    return Measurement(ratio(found, "lorpman, resident", "plain, resident"), found, also, note)
 
 
 def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:

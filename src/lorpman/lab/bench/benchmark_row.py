@@ -10,8 +10,8 @@ Status = Literal["met", "missed", "skipped", "failed"]
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a row found."""
+class Measurement:
+    """What measuring a row gave."""
 
     value: float
     """To be compared with the target."""
@@ -24,7 +24,12 @@ class Measured:
 
 
 class Skipped(Exception):
-    """A row cannot be measured here; the message says why."""
+    """A row cannot be measured here.
+
+    Args:
+        reason: Why not, for the reader of the table.
+        also: Numbers that were measured all the same.
+    """
 
     def __init__(self, reason: str, also: Mapping[str, float] | None = None) -> None:
         super().__init__(reason)
@@ -32,19 +37,19 @@ class Skipped(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One row: a name for ``--only``, what it says, its target, and how it is measured."""
 
     name: str
     what: str
     target: float
-    measure: Callable[[Conditions], Measured]
+    measure: Callable[[Conditions], Measurement]
     unit: str = "x"
     """``x`` for a ratio, ``s`` for seconds, ``%`` for a share."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RowResult:
     """A row after it was run."""
 
     name: str
@@ -62,10 +67,21 @@ class Outcome:
     rounds: Times = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
+        """All fields as plain values."""
         return asdict(self)
 
     @classmethod
-    def of(cls, row: Row, measured: Measured, seconds: float) -> "Outcome":
+    def of(cls, row: BenchmarkRow, measured: Measurement, seconds: float) -> "RowResult":
+        """Of a row that was measured.
+
+        Args:
+            row: What was measured.
+            measured: What that gave.
+            seconds: How long the whole row took.
+
+        Returns:
+            The result: met if the value is at most the target, else missed.
+        """
         return cls(
             row.name,
             row.what,
@@ -82,9 +98,20 @@ class Outcome:
 
     @classmethod
     def without(
-        cls, row: Row, status: Status, note: str, also: Mapping[str, float], seconds: float
-    ) -> "Outcome":
-        """Of a row that could not be measured."""
+        cls, row: BenchmarkRow, status: Status, note: str, also: Mapping[str, float], seconds: float
+    ) -> "RowResult":
+        """Of a row that could not be measured.
+
+        Args:
+            row: What should have been measured.
+            status: ``skipped`` or ``failed``.
+            note: Why.
+            also: Numbers that were measured all the same.
+            seconds: How long the attempt took.
+
+        Returns:
+            The result, which has no value.
+        """
         return cls(
             row.name, row.what, row.target, row.unit, status, note=note, also=also, seconds=seconds
         )

@@ -14,8 +14,8 @@ import torch
 
 from lorpman._files import write_json
 from lorpman.errors import unknown
-from lorpman.lab.bench.row import Outcome, Row, Skipped
-from lorpman.lab.bench.study import Study, StudyOutcome
+from lorpman.lab.bench.benchmark_row import BenchmarkRow, RowResult, Skipped
+from lorpman.lab.bench.study import Study, StudyResult
 from lorpman.lab.bench.timing import Conditions
 
 FORMAT = 1
@@ -25,19 +25,19 @@ _BUSY = 0.3
 
 
 @dataclass
-class Report:
+class BenchmarkReport:
     """What a run has found so far, and under which conditions."""
 
     conditions: Conditions
     load_before: tuple[float, float, float] = field(default_factory=os.getloadavg)
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    outcomes: list[Outcome] = field(default_factory=list)
-    studies: list[StudyOutcome] = field(default_factory=list)
+    rows: list[RowResult] = field(default_factory=list)
+    studies: list[StudyResult] = field(default_factory=list)
     seconds: float = 0.0
 
     def failures(self) -> list[str]:
         """Names of the parts that did not run to their end."""
-        parts: list[Outcome | StudyOutcome] = [*self.outcomes, *self.studies]
+        parts: list[RowResult | StudyResult] = [*self.rows, *self.studies]
         return [part.name for part in parts if part.status == "failed"]
 
     def command(self) -> str:
@@ -46,6 +46,7 @@ class Report:
         return f"lorpman bench {quick}--threads {self.conditions.threads}"
 
     def as_json(self) -> dict[str, Any]:
+        """The whole run as plain values: conditions, machine, versions, and every part."""
         return {
             "format": FORMAT,
             "command": self.command(),
@@ -64,56 +65,86 @@ class Report:
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("lorpman", "torch", "numpy")},
             },
-            "rows": [outcome.as_json() for outcome in self.outcomes],
+            "rows": [row.as_json() for row in self.rows],
             "studies": [study.as_json() for study in self.studies],
         }
 
 
-def run(
-    rows: Sequence[Row],
+def run_benchmark(
+    rows: Sequence[BenchmarkRow],
     studies: Sequence[Study],
     conditions: Conditions,
     out: Path,
     tell: Callable[[str], None],
-) -> Report:
-    """Measure ``rows`` and ``studies``; what is found is written to ``out`` after each of them."""
+) -> BenchmarkReport:
+    """Measure rows and studies, one after the other.
+
+    Args:
+        rows: Those of the table.
+        studies: What is looked at beside it.
+        conditions: How everything is measured.
+        out: The folder for ``bench.json``, which is written after each part.
+        tell: Called with a line after each part.
+
+    Returns:
+        Everything that was found.
+    """
     torch.set_num_threads(conditions.threads)
-    report = Report(conditions)
+    report = BenchmarkReport(conditions)
     if busy := busy_machine(report.load_before[0], conditions):
         tell(busy)
     began = time.perf_counter()
 
-    def keep() -> None:
+    def finish(part: RowResult | StudyResult) -> None:
+        tell(f"{part.name}: {part.status}, {part.seconds:.0f} s")
         report.seconds = time.perf_counter() - began
+        # After each part, so that an interrupted run keeps what it has.
         write_json(out / RESULTS, report.as_json())
 
     for row in rows:
-        report.outcomes.append(outcome := measure(row, conditions))
-        tell(f"{row.name}: {outcome.status}, {outcome.seconds:.0f} s")
-        keep()
+        report.rows.append(measure_row(row, conditions))
+        finish(report.rows[-1])
     for study in studies:
-        report.studies.append(found := study.run(conditions))
-        tell(f"{study.name}: {found.status}, {found.seconds:.0f} s")
-        keep()
+        report.studies.append(study.run(conditions))
+        finish(report.studies[-1])
     return report
 
 
-def measure(row: Row, conditions: Conditions) -> Outcome:
-    """The outcome of one row, whatever happens in it."""
+def measure_row(row: BenchmarkRow, conditions: Conditions) -> RowResult:
+    """Measure one row, whatever happens in it.
+
+    Args:
+        row: What to measure.
+        conditions: How.
+
+    Returns:
+        The result; a failure is a result too, so that it does not lose the other rows.
+    """
     began = time.perf_counter()
     try:
         measured = row.measure(conditions)
     except Skipped as reason:
-        spent = time.perf_counter() - began
-        return Outcome.without(row, "skipped", str(reason), reason.also, spent)
-    except Exception as error:  # one row must not lose the others
+        seconds = time.perf_counter() - began
+        return RowResult.without(row, "skipped", str(reason), reason.also, seconds)
+    except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        return Outcome.without(row, "failed", message, {}, time.perf_counter() - began)
-    return Outcome.of(row, measured, time.perf_counter() - began)
+        return RowResult.without(row, "failed", message, {}, time.perf_counter() - began)
+    return RowResult.of(row, measured, time.perf_counter() - began)
 
 
-def choose(only: str | None, names: Sequence[str]) -> list[str]:
-    """The parts that ``--only`` names, in the order of the table; all if it is not given."""
+def choose_parts(only: str | None, names: Sequence[str]) -> list[str]:
+    """Read ``--only``.
+
+    Args:
+        only: Names with commas between them; None for all.
+        names: What there is, in the order of the table.
+
+    Returns:
+        The names that were asked for, in the order of the table.
+
+    Raises:
+        UsageError: If there is no part of such a name.
+    """
     if only is None:
         return list(names)
     asked = [part.strip() for part in only.split(",")]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from lorpman.errors import UsageError
-from lorpman.lab.bench.row import Measured, Skipped
-from lorpman.lab.bench.subprocesses import call_in_child
+from lorpman.lab.bench.benchmark_row import Measurement, Skipped
+from lorpman.lab.bench.fresh_process import call_in_fresh_process
 from lorpman.lab.bench.timing import Conditions
 from lorpman.lab.problems.registry import get_problem
 
 
-def whole_run(conditions: Conditions) -> Measured:
+def whole_run(conditions: Conditions) -> Measurement:
     """The command from start to exit, at the preset's length, against the sum of its own steps.
 
     Both are taken in one run: a step is timed each time ``fit`` takes one, and everything else
@@ -26,7 +26,7 @@ def whole_run(conditions: Conditions) -> Measured:
         raise Skipped(missing, {"multidigits, whose steps are tiny": total / steps})
     total, steps, count = train_once("multimnist", conditions)
     note = f"one run of {count} steps"
-    return Measured(
+    return Measurement(
         total / steps, {"whole command": [total], "sum of its steps": [steps]}, {}, note
     )
 
@@ -48,10 +48,12 @@ def train_once(
         out, data = str(Path(folder) / "run"), str(conditions.data)
         command = ["train", problem, "--out", out, "--data", data, *options]
         arguments = {"command": command, "threads": conditions.threads}
-        found, done = call_in_child(f"{__name__}.timed_command", arguments, conditions.threads)
+        steps, done = call_in_fresh_process(
+            f"{__name__}.timed_command", arguments, conditions.threads
+        )
     if conditions.cpu_time:
-        return done.cpu_seconds, found["cpu_steps"], found["count"]
-    return done.seconds, found["steps"], found["count"]
+        return done.cpu_seconds, steps["cpu_steps"], steps["count"]
+    return done.seconds, steps["steps"], steps["count"]
 
 
 def timed_command(command: list[str], threads: int) -> dict[str, Any]:

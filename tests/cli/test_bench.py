@@ -5,8 +5,8 @@ import json
 import pytest
 
 from lorpman.cli.main import main
-from lorpman.lab.bench import all_rows as rows
-from lorpman.lab.bench.row import Measured, Row
+from lorpman.lab.bench import registry
+from lorpman.lab.bench.benchmark_row import BenchmarkRow, Measurement
 
 
 def run(capsys, *arguments):
@@ -22,10 +22,12 @@ def tiny_rows(monkeypatch):
         raise RuntimeError("broken")
 
     tiny = (
-        Row("tiny", "nothing much", 1.0, lambda conditions: Measured(0.5, {"ours": [0.5]})),
-        Row("broken", "does not run", 1.0, broken),
+        BenchmarkRow(
+            "tiny", "nothing much", 1.0, lambda conditions: Measurement(0.5, {"ours": [0.5]})
+        ),
+        BenchmarkRow("broken", "does not run", 1.0, broken),
     )
-    monkeypatch.setattr(rows, "ROWS", tiny)
+    monkeypatch.setattr(registry, "ROWS", tiny)
 
 
 def test_table_numbers_and_picture(capsys, tmp_path, tiny_rows):
@@ -67,8 +69,3 @@ def test_a_folder_that_cannot_be_made_is_refused(capsys, tmp_path):
     code, _, err = run(capsys, "--out", tmp_path / "file" / "new", "--only", "import")
     assert code == 2
     assert "cannot write to" in err
-
-
-def test_the_table_has_every_row_of_the_issue_once():
-    names = [row.name for row in rows.ROWS]
-    assert len(set(names)) == len(names) == 12

@@ -5,16 +5,16 @@ import json
 import pytest
 
 from lorpman.errors import UsageError
-from lorpman.lab.bench.measure import busy_machine, choose, run
-from lorpman.lab.bench.pictures import draw
-from lorpman.lab.bench.row import Measured, Row, Skipped
+from lorpman.lab.bench.benchmark_row import BenchmarkRow, Measurement, Skipped
+from lorpman.lab.bench.run_benchmark import busy_machine, choose_parts, run_benchmark
 from lorpman.lab.bench.study import Study
-from lorpman.lab.bench.table import as_markdown, as_text
 from lorpman.lab.bench.timing import Conditions
 
 
-def measured(value):
-    return lambda conditions: Measured(value, {"ours": [value, value]}, {"second": 0.25}, "a note")
+def gives(value):
+    return lambda conditions: Measurement(
+        value, {"ours": [value, value]}, {"second": 0.25}, "a note"
+    )
 
 
 def broken(conditions):
@@ -26,11 +26,11 @@ def without_data(conditions):
 
 
 ROWS = (
-    Row("good", "cheap", 1.0, measured(0.5)),
-    Row("bad", "dear", 1.0, measured(1.5)),
-    Row("broken", "does not run", 1.0, broken),
-    Row("data", "needs data", 1.0, without_data),
-    Row("last", "after the broken one", 0.5, measured(0.1), "s"),
+    BenchmarkRow("good", "cheap", 1.0, gives(0.5)),
+    BenchmarkRow("bad", "dear", 1.0, gives(1.5)),
+    BenchmarkRow("broken", "does not run", 1.0, broken),
+    BenchmarkRow("data", "needs data", 1.0, without_data),
+    BenchmarkRow("last", "after the broken one", 0.5, gives(0.1), "s"),
 )
 STUDIES = (
     Study("torn", "does not run either", broken),
@@ -41,13 +41,13 @@ STUDIES = (
 @pytest.fixture
 def report(tmp_path):
     told = []
-    found = run(ROWS, STUDIES, Conditions(threads=1, quick=True), tmp_path, told.append)
+    found = run_benchmark(ROWS, STUDIES, Conditions(threads=1, quick=True), tmp_path, told.append)
     assert any(line.startswith("broken: failed") for line in told)
     return found
 
 
-def test_every_part_has_an_outcome(report):
-    statuses = {outcome.name: outcome.status for outcome in report.outcomes}
+def test_every_part_has_a_result(report):
+    statuses = {row.name: row.status for row in report.rows}
     assert statuses == {
         "good": "met",
         "bad": "missed",
@@ -57,7 +57,7 @@ def test_every_part_has_an_outcome(report):
     }
     assert [study.status for study in report.studies] == ["failed", "done"]
     assert report.failures() == ["broken", "torn"]
-    assert report.outcomes[2].note == "RuntimeError: no such network"
+    assert report.rows[2].note == "RuntimeError: no such network"
 
 
 def test_everything_is_in_the_json(report, tmp_path):
@@ -73,26 +73,11 @@ def test_everything_is_in_the_json(report, tmp_path):
     assert kept["studies"][1]["found"] == {"seen": 1}
 
 
-def test_the_table_says_what_was_met(report):
-    rows = report.as_json()["rows"]
-    text = as_text(rows).splitlines()
-    assert text[1].split() == ["good", "cheap", "1.00", "x", "0.50", "x", "met"]
-    assert text[2].endswith("NOT met")
-    assert text[3].endswith("FAILED")
-    assert "data: no data here" in text
-    assert "| last | after the broken one | 0.50 s | 0.10 s | met | 2 |" in as_markdown(rows)
-
-
-def test_a_picture_is_drawn_of_what_was_measured(report, tmp_path):
-    assert draw(report.as_json(), tmp_path) == [tmp_path / "bench.png"]
-    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_only_keeps_the_order_of_the_table():
-    assert choose("last, good", ["good", "bad", "last"]) == ["good", "last"]
-    assert choose(None, ["good", "bad"]) == ["good", "bad"]
+    assert choose_parts("last, good", ["good", "bad", "last"]) == ["good", "last"]
+    assert choose_parts(None, ["good", "bad"]) == ["good", "bad"]
     with pytest.raises(UsageError, match="unknown row 'goood'; did you mean 'good'"):
-        choose("goood", ["good", "bad"])
+        choose_parts("goood", ["good", "bad"])
 
 
 def test_a_busy_machine_is_told_of_in_one_line():

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lorpman.lab.bench.memory import peak_of_tensors
+from lorpman.lab.bench.memory_row import peak_of_tensors
 from lorpman.lab.bench.timing import Conditions, interleave
 from lorpman.manifold.low_rank import LowRank
 from lorpman.manifold.merge import cheapest
