@@ -8,7 +8,7 @@ from lorpman.lab.bench.timing import Conditions
 
 
 def test_the_steps_of_a_command_are_counted_and_take_a_part_of_it():
-    options = ("--epochs", "2", "--set", "batch_size=500", "--set", "freeze_epoch=null")
+    options = ("--epochs", "1", "--set", "batch_size=500", "--set", "freeze_epoch=null")
     total, steps, count = whole_run_row.train_once("multidigits", Conditions(threads=1), options)
     assert count % 2 == 0
     assert count > 0

@@ -76,7 +76,17 @@ def against_none(
 
 
 def times_of(network: str, switched: Mapping[str, Any], threads: int, quick: bool) -> Times:
-    """Rounds of a network's step with and without a switch."""
+    """Time a network's step with and without a switch, in this process.
+
+    Args:
+        network: One of :data:`NETWORKS`.
+        switched: The options of the engine.
+        threads: How many torch may use.
+        quick: Whether to take fewer rounds.
+
+    Returns:
+        The seconds of every round, ``none`` and ``switched``.
+    """
     torch.set_num_threads(threads)
     workload = NETWORKS[network]()
     steps = {"none": fit_step(workload), "switched": fit_step(workload, engine=Engine(**switched))}
@@ -85,11 +95,11 @@ def times_of(network: str, switched: Mapping[str, Any], threads: int, quick: boo
     return interleave(steps, Conditions(threads, quick))
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(study: Mapping[str, Any]) -> str:
     """The study as a table, and below it what went wrong."""
-    if not found["steps"]:
+    if not study["steps"]:
         return "Not part of a quick run."
-    steps = {(step["network"], step["switch"]): step for step in found["steps"]}
+    steps = {(step["network"], step["switch"]): step for step in study["steps"]}
     networks = dict.fromkeys(network for network, _ in steps)
     head = ["| a step of | " + " | ".join(SWITCHES) + " |", "|---|" + "---|" * len(SWITCHES)]
     body = [
@@ -103,8 +113,8 @@ def markdown(found: Mapping[str, Any]) -> str:
         for (network, switch), step in steps.items()
         if step["ratio"] is None
     ]
-    if found["instructions"]:
-        notes.append(f"- With `{_INSTRUCTIONS}={found['instructions']}`.")
+    if study["instructions"]:
+        notes.append(f"- With `{_INSTRUCTIONS}={study['instructions']}`.")
     return "\n".join([*head, *body, *([""] if notes else []), *notes])
 
 

@@ -139,7 +139,7 @@ def _factors(m: int, r: int) -> int:
 
 
 def parameter_bytes(m: int, r: int, b: int) -> int:
-    """What is there before a step."""
+    """Bytes of the parameters, which are there before a step, whatever the window ``b``."""
     del b
     return _FLOAT * (_weights(m) + _factors(m, r))
 
@@ -160,25 +160,33 @@ def expected_bytes(m: int, r: int, b: int) -> int:
 
 
 def above(points: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    """The points where ``what`` (seconds or bytes) is clearly more than the formula says."""
+    """Find what grows faster than it should.
+
+    Args:
+        points: Those of one axis.
+        what: ``seconds`` or ``bytes``.
+
+    Returns:
+        The points where it is clearly more than the formula says.
+    """
     return [p for p in points if p[what] > TOLERANCE * p[f"expected {what}"]]
 
 
-def markdown(found: dict[str, Any]) -> str:
+def markdown(study: dict[str, Any]) -> str:
     """The study as a table, and whether anything grows faster than it should."""
     head = ["| axis | value | ms | formula | MiB | formula |", "|---|---|---|---|---|---|"]
     body = [
         f"| {axis} | {p[axis]} | {1e3 * p['seconds']:.1f} | {1e3 * p['expected seconds']:.1f} | "
         f"{p['bytes'] / 2**20:.1f} | {p['expected bytes'] / 2**20:.1f} |"
-        for axis, points in found["axes"].items()
+        for axis, points in study["axes"].items()
         for p in points
     ]
-    found_above = [
+    above_formula = [
         f"{what} at {axis}={p[axis]}"
-        for axis, points in found["axes"].items()
+        for axis, points in study["axes"].items()
         for what in ("seconds", "bytes")
         for p in above(points, what)
     ]
-    named = ", ".join(found_above) or "nothing"
+    named = ", ".join(above_formula) or "nothing"
     said = f"Above the formula by more than {TOLERANCE - 1:.0%}: {named}."
     return "\n".join([*head, *body, "", said])

@@ -185,6 +185,6 @@ def import_time(conditions: Conditions) -> Measurement:
     began = time.perf_counter()
     run_python(code, [], conditions.threads)  # the first one may have to read from the disk
     rounds = conditions.rounds(time.perf_counter() - began)
-    found = [float(run_python(code, [], conditions.threads).output) for _ in range(rounds)]
-    times: Times = {"import lorpman": found}
-    return Measurement(statistics.median(found), times)
+    seconds = [float(run_python(code, [], conditions.threads).output) for _ in range(rounds)]
+    times: Times = {"import lorpman": seconds}
+    return Measurement(statistics.median(seconds), times)

@@ -26,7 +26,7 @@ def vgg_memory(conditions: Conditions) -> Measurement:
     sides, which would only draw the ratio towards one.
     """
     width = 32 if conditions.quick else 64
-    found: Times = {}
+    peaks: Times = {}
     for _ in range(conditions.rounds(60.0)):
         for who in ("plain", "lorpman"):
             arguments = {"who": who, "width": width, "threads": conditions.threads}
@@ -34,19 +34,28 @@ def vgg_memory(conditions: Conditions) -> Measurement:
                 f"{__name__}.peak_of_step", arguments, conditions.threads
             )
             for what, value in peak.items():
-                found.setdefault(f"{who}, {what}", []).append(value)
+                peaks.setdefault(f"{who}, {what}", []).append(value)
     also = {
-        "counted in tensors alone": ratio(found, "lorpman, tensors", "plain, tensors"),
+        "counted in tensors alone": ratio(peaks, "lorpman, tensors", "plain, tensors"),
         "with the factors' parameters aside, but not their gradients": ratio(
-            found, "lorpman, resident with gradients of factors", "plain, resident"
+            peaks, "lorpman, resident with gradients of factors", "plain, resident"
         ),
     }
     note = _NOTE + ("; quick: the network at half its width" if conditions.quick else "")
-    return Measurement(ratio(found, "lorpman, resident", "plain, resident"), found, also, note)
+    return Measurement(ratio(peaks, "lorpman, resident", "plain, resident"), peaks, also, note)
 
 
 def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
-    """Bytes at the peak of a step; of LORPMAN's without its factors and their gradients."""
+    """Measure the peak of a step, in this process.
+
+    Args:
+        who: ``lorpman`` or ``plain``.
+        width: That of the network's first layer.
+        threads: How many torch may use.
+
+    Returns:
+        Bytes, counted in several ways; LORPMAN's without its factors and their gradients.
+    """
     torch.set_num_threads(threads)
     _warm_up()
     before = _resident()

@@ -22,7 +22,7 @@ def rivals(conditions: Conditions) -> dict[str, Any]:
     workload = lenet()
     steps = interleave(_steps(workload), conditions)
     epochs = interleave(_epochs(workload, 2 if conditions.quick else 4), conditions)
-    found = []
+    rows = []
     for name in (*METHODS, STRAIGHTFORWARD):
         window = workload.spec_of(name.partition(",")[0]).training.window
         step = ratio(steps, name, "plain")
@@ -30,10 +30,10 @@ def rivals(conditions: Conditions) -> dict[str, Any]:
         row["step per network"] = step / window
         if name in epochs:
             row["epoch"] = ratio(epochs, name, "plain")
-        found.append(row)
+        rows.append(row)
     against = ratio(steps, "pamal", STRAIGHTFORWARD)
     return {
-        "methods": found,
+        "methods": rows,
         "our PaMaL by the straightforward one": against,
         "rounds": {"steps": steps, "epochs": epochs},
     }
@@ -97,7 +97,7 @@ def _fit_epoch(
     )
 
 
-def markdown(found: dict[str, Any]) -> str:
+def markdown(study: dict[str, Any]) -> str:
     """The study as a table."""
     head = [
         "| method | networks a step (b) | step / plain step | the same per network | "
@@ -107,9 +107,9 @@ def markdown(found: dict[str, Any]) -> str:
     body = [
         f"| {row['method']} | {row['window']} | {row['step']:.2f} | "
         f"{row['step per network']:.2f} | {_or_dash(row.get('epoch'))} |"
-        for row in found["methods"]
+        for row in study["methods"]
     ]
-    ours = found["our PaMaL by the straightforward one"]
+    ours = study["our PaMaL by the straightforward one"]
     return "\n".join([*head, *body, "", f"Our PaMaL takes {ours:.2f} of the straightforward one."])
 
 

@@ -155,7 +155,15 @@ def choose_parts(only: str | None, names: Sequence[str]) -> list[str]:
 
 
 def busy_machine(load: float, conditions: Conditions) -> str:
-    """One line of warning if others are at work; else nothing."""
+    """Warn if others are at work on the machine.
+
+    Args:
+        load: Processes that want a core, a mean over the last minute.
+        conditions: They say which advice helps.
+
+    Returns:
+        One line; empty if the machine is quiet.
+    """
     cores = os.cpu_count() or 1
     if load <= _BUSY * cores:
         return ""

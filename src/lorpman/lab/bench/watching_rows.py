@@ -77,8 +77,8 @@ def twenty_tasks(conditions: Conditions) -> Measurement:
 
 
 def _watched_preferences(model: Manifold, count: int | None) -> torch.Tensor:
-    own = model.preferences()
-    return own if count is None or len(own) <= count else grid(model.num_tasks, count)
+    usual = model.preferences()
+    return usual if count is None or len(usual) <= count else grid(model.num_tasks, count)
 
 
 def _cifar_batch(tasks: list[Task], images: int) -> Batch:

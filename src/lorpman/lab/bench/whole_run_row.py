@@ -43,7 +43,16 @@ def _why_no_data(root: Path) -> str:
 def train_once(
     problem: str, conditions: Conditions, options: tuple[str, ...] = ()
 ) -> tuple[float, float, int]:
-    """Seconds of the command, of its steps, and how many steps there were."""
+    """Run ``lorpman train`` once, in a process of its own.
+
+    Args:
+        problem: What is trained.
+        conditions: Threads, clock and the folder of the data.
+        options: Further ones of the command.
+
+    Returns:
+        Seconds of the command, seconds of its steps, and how many steps there were.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out, data = str(Path(folder) / "run"), str(conditions.data)
         command = ["train", problem, "--out", out, "--data", data, *options]
@@ -57,7 +66,15 @@ def train_once(
 
 
 def timed_command(command: list[str], threads: int) -> dict[str, Any]:
-    """Run a command line in this process and time every training step in it."""
+    """Run a command line in this process and time every training step in it.
+
+    Args:
+        command: What stands behind ``lorpman``.
+        threads: How many torch may use.
+
+    Returns:
+        Seconds of all steps on the wall and of the processor, and how many there were.
+    """
     import runpy
     import sys
     import time

@@ -30,7 +30,15 @@ def data_state(problem: str, root: Path) -> str:
 
 
 def check_data(problem: str, root: Path) -> None:
-    """Refuse to start where every run would fail for lack of files."""
+    """Refuse to start where every run would fail for lack of files.
+
+    Args:
+        problem: Its name.
+        root: Where datasets are.
+
+    Raises:
+        UsageError: If the problem's files are missing, with the command that says how to get them.
+    """
     if data_state(problem, root) == "missing":
         raise UsageError(
             f"no files of {problem} in {folder_of(problem, root)}; see: lorpman data {problem}"
@@ -38,8 +46,19 @@ def check_data(problem: str, root: Path) -> None:
 
 
 def runs_folder(runs: Path, problem: str, root: Path) -> Path:
-    """Where a problem's runs are. Those on generated files have a folder of their own, so that
-    they are never found in place of real ones."""
+    """Where a problem's runs are.
+
+    Those on generated files have a folder of their own, so that they are never taken for real
+    ones.
+
+    Args:
+        runs: The folder of all problems' runs.
+        problem: Its name.
+        root: Where datasets are.
+
+    Returns:
+        The folder, whether or not it exists; without any data, the one that exists.
+    """
     plain, noise = runs / problem, runs / f"{problem}{_ON_NOISE}"
     state = data_state(problem, root)
     only_noise = state == "missing" and noise.is_dir() and not plain.is_dir()
@@ -52,7 +71,15 @@ def is_generated(folder: Path) -> bool:
 
 
 def describe(reproduction: Reproduction, root: Path) -> str:
-    """For ``--list``: a line on what it is, a line on what it needs."""
+    """What ``--list`` says: a line on what it is, and a line for each scale on what that needs.
+
+    Args:
+        reproduction: The table or figure.
+        root: Where datasets are.
+
+    Returns:
+        The lines.
+    """
     lines = [f"{reproduction.name:<24}{reproduction.what}"]
     plans = {"laptop": reproduction.laptop, "paper": reproduction.paper}
     if reproduction.laptop == reproduction.paper:

@@ -28,7 +28,16 @@ T = TypeVar("T")
 
 
 def remembered(run: FinishedRun, key: str, measure: Callable[[], T]) -> T:
-    """What ``measured.json`` holds under ``key``; measured and written there if it is not."""
+    """Measure something once, and keep it in the run's ``measured.json``.
+
+    Args:
+        run: What is measured.
+        key: The name in that file.
+        measure: Called if the file has nothing of that name.
+
+    Returns:
+        What was measured, now or earlier; it must be something that JSON can hold.
+    """
     path = run.directory / MEASURED
     known: dict[str, Any] = read_json(path, "measurement") if path.exists() else {}
     if key not in known:
@@ -91,7 +100,10 @@ def _distance(run: FinishedRun) -> float:
 
 
 def _scenes(run: FinishedRun) -> dict[str, float]:
-    """CityScapes' four metrics of one solution of the front, chosen on validation data."""
+    """CityScapes' four metrics of one solution of the front, chosen on validation data.
+
+    Depth errors are means over pixels, where the published code averages batches.
+    """
     spec, model = open_run(run.directory)
     splits, tasks = spec.load(run.data_root), spec.tasks()
     rest = [
@@ -109,10 +121,17 @@ def _scenes(run: FinishedRun) -> dict[str, float]:
 
 
 def chosen(front: Front, single: bool) -> Tensor:
-    """Which point of a front counts for each task, ``[m]``.
+    """Which point of a front counts for each task.
 
-    A front is represented by its knee; where a method has one network per task (STL), every
-    task is scored on its own.
+    The paper does not say which solution of a front it prints. Ours is the knee; where a method
+    has one network per task (STL), every task is scored with its own.
+
+    Args:
+        front: One on validation data.
+        single: Whether the method has one network per task.
+
+    Returns:
+        Indices of points, ``[m]``.
     """
     if single:
         return front.alphas.argmax(dim=0)
