@@ -102,7 +102,7 @@ def test_an_interrupted_run_goes_on_where_it_was(done, tmp_path):
     assert not (cut / "front.json").exists()
     with pytest.MonkeyPatch.context() as patch:
         # Both epochs are done: nothing may be trained again.
-        patch.setattr("lorpman.training.state.Training.step", stop)
+        patch.setattr("lorpman.training.fit.train_step", stop)
         resumed = _compare(tmp_path / "cut", ("pamal",), (0,), overrides=overrides)
     assert resumed.rows[0].hypervolumes == whole.rows[0].hypervolumes
 

@@ -30,7 +30,8 @@ from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import Sampler, Stratified
 from lorpman.task import Task
 from lorpman.training import checkpoint as checkpoints
-from lorpman.training.devices import Engine, is_first_process, leave, together
+from lorpman.training.devices import Engine, is_first_process
+from lorpman.training.lost_processes import end_other_processes, one_line_for_lost_processes
 from lorpman.training.state import load_weights
 
 _FORMAT = 1
@@ -183,7 +184,7 @@ def train(
             _check_free(out, spec, engine, resume)
             _claim(out, spec, model, engine)
         fabric = engine.start(watchers)
-        with together(fabric):
+        with one_line_for_lost_processes(fabric):
             notes = None
             if fabric.is_global_zero:
                 notes = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
@@ -200,7 +201,7 @@ def train(
                 resume=resume,
                 on_epoch=None if notes is None else notes.add,
             )
-            leave(fabric)
+            end_other_processes(fabric)
         assert notes is not None
         front = evaluate(
             model, spec.tasks(), batches(splits.test, EVALUATION_BATCH), label=spec.method.name
