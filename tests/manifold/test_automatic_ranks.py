@@ -11,8 +11,10 @@ import lorpman as lp
 from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Arrays, batches
+from lorpman.lab.runs.directory import open_run
 from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
-from lorpman.lab.runs.runs import Spec, open_run, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 from lorpman.manifold.automatic_ranks import allocate, budget_at
 from lorpman.training.state import TrainingState
 from properties import assert_resumes_to_the_same_bits

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lorpman.lab.bench.workload import Workload
 from lorpman.lab.datasets.splits import Batch
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 from lorpman.training.devices import Engine
