@@ -16,7 +16,10 @@ from typing import Any
 
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.reproduce.run_record import table_json
-from lorpman.lab.runs.runs import Spec, data_root, evaluate_run, train
+from lorpman.lab.runs.directory import data_root
+from lorpman.lab.runs.evaluation import evaluate_run
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 
 
 def validation_hypervolume(problem: str, overrides: dict[str, Any], runs: Path, seed: int) -> float:

@@ -24,7 +24,7 @@ from lorpman.lab.datasets.splits import batches
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.problems.multimnist import tasks
 from lorpman.lab.reproduce.run_record import table_json
-from lorpman.lab.runs.runs import data_root
+from lorpman.lab.runs.directory import data_root
 
 RANKS = (1, 2, 4, 8, 16, 64)
 

@@ -15,7 +15,7 @@ from typing import Any
 from lorpman._files import read_json
 from lorpman.lab.reproduce.markdown_table import train_command
 from lorpman.lab.reproduce.run_record import RunRecord, compact_json, record_run
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.lab.settings import Training, format_assignments
 
 

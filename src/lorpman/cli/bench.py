@@ -29,7 +29,7 @@ def bench(
     from lorpman.lab.bench.run_benchmark import RESULTS, choose_parts, run_benchmark
     from lorpman.lab.bench.table import as_text
     from lorpman.lab.bench.timing import Conditions
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     chosen = choose_parts(only, [part.name for part in (*ROWS, *STUDIES)])
     conditions = Conditions(_threads(threads), quick, data_root(data))

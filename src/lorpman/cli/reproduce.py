@@ -37,7 +37,7 @@ def reproduce(
     from lorpman.lab.reproduce.registry import REPRODUCTIONS, get_reproduction
     from lorpman.lab.reproduce.train_and_measure import reproduce as make
     from lorpman.lab.reproduce.train_and_measure import write
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     root = data_root(data)
     if list_:

@@ -11,7 +11,7 @@ from lorpman.lab.reproduce.markdown_table import as_markdown
 from lorpman.lab.reproduce.registry import REPRODUCTIONS
 from lorpman.lab.reproduce.results_page import read_outcome, read_remarks, results_page
 from lorpman.lab.reproduce.run_record import RunRecord
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results"

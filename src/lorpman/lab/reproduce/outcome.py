@@ -9,7 +9,7 @@ from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.reproduce.number_format import spread
 from lorpman.lab.reproduce.reproduction import NOISE_EPOCHS, Line, Plan, Reported, Reproduction
 from lorpman.lab.reproduce.run_record import RunRecord
-from lorpman.lab.runs.runs import Scale
+from lorpman.lab.runs.spec import Scale
 
 
 @dataclass(frozen=True, eq=False)

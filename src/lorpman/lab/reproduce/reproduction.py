@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lorpman.front.front import Front
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import Scale, Spec
+from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import format_assignments
 
 if TYPE_CHECKING:

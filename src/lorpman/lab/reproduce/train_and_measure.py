@@ -11,10 +11,16 @@ from lorpman.lab.reproduce.data_requirements import check_data, is_generated, ru
 from lorpman.lab.reproduce.markdown_table import as_markdown
 from lorpman.lab.reproduce.measures import data_note
 from lorpman.lab.reproduce.outcome import MeasuredLine, Outcome
-from lorpman.lab.reproduce.reproduction import FinishedRun, Line, PlannedRun, Reproduction
+from lorpman.lab.reproduce.reproduction import (
+    FinishedRun,
+    Line,
+    PlannedRun,
+    Reproduction,
+)
 from lorpman.lab.reproduce.run_record import RunRecord, compact_json, record_run
+from lorpman.lab.runs.directory import epochs_done, read_spec
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import Scale, Spec, epochs_done, read_spec
+from lorpman.lab.runs.spec import Scale, Spec
 
 Tell = Callable[[str], None]
 
