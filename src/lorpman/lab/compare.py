@@ -31,7 +31,7 @@ from lorpman.lab.runs.runs import (
     save_front,
     train,
 )
-from lorpman.lab.settings import Training
+from lorpman.lab.settings import TrainingSettings
 from lorpman.preference import grid
 
 
@@ -182,7 +182,11 @@ def _specs(
     fields = {
         method: {
             key
-            for group in (Training, get_method(method).settings, get_problem(problem).settings)
+            for group in (
+                TrainingSettings,
+                get_method(method).settings,
+                get_problem(problem).settings,
+            )
             for key in group.model_fields
         }
         for method in methods

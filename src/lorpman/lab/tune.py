@@ -16,7 +16,7 @@ from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.runs.fit_spec import EVALUATION_BATCH, fit_spec
 from lorpman.lab.runs.runs import Scale, Spec, check_freezing
-from lorpman.lab.settings import Group, format_assignments
+from lorpman.lab.settings import SettingsGroup, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
 
@@ -137,7 +137,7 @@ def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> A
     return study
 
 
-def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
+def _score(trial: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) -> float:
     """Train as Optuna proposes; the validation hypervolume."""
     from optuna import TrialPruned
 
