@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from lorpman._files import held, read_json, write_json
+from lorpman._files import locked_folder, read_json, write_json
 from lorpman.errors import UsageError, unknown
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
@@ -176,7 +176,9 @@ def train(
     with ExitStack() as alone:
         if first:
             _make(out)
-            alone.enter_context(held(out))
+            fix = "wait for its end, or choose another --out"
+            in_use = f"{out} is in use by another training; {fix}"
+            alone.enter_context(locked_folder(out, in_use))
             # Another training may have come and gone while the data was loaded.
             _check_free(out, spec, engine, resume)
             _claim(out, spec, model, engine)
