@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 import lorpman as lp
 from lorpman.front.plot import COLOURS, save_figure
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.problems.analytic import KNOWN, distance_to_front
+from lorpman.lab.problems.known_fronts import KNOWN, distance_to_front
 from lorpman.lab.runs.fit_spec import fit_spec
 from lorpman.lab.runs.runs import Spec
 from lorpman.training.devices import Engine

@@ -7,11 +7,11 @@ from lorpman.lab.problems.problem import Problem
 
 PROBLEMS = {
     "toy": "toy:PROBLEM",
-    "vlmop2": "analytic:VLMOP2",
-    "zdt1": "analytic:ZDT1",
-    "zdt2": "analytic:ZDT2",
-    "quadratic": "analytic:QUADRATIC",
-    "ellipses": "analytic:ELLIPSES",
+    "vlmop2": "known_fronts:VLMOP2",
+    "zdt1": "known_fronts:ZDT1",
+    "zdt2": "known_fronts:ZDT2",
+    "quadratic": "known_fronts:QUADRATIC",
+    "ellipses": "known_fronts:ELLIPSES",
     "multidigits": "multidigits:PROBLEM",
     "multimnist": "multimnist:PROBLEM",
     "multifashion": "multifashion:PROBLEM",
