@@ -16,8 +16,8 @@ from typing import Any
 
 from lorpman.lab.compare import compare
 from lorpman.lab.comparison_table import MethodResults
+from lorpman.lab.runs.directory import data_root
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import data_root
 from lorpman.lab.settings import parse_assignments
 
 

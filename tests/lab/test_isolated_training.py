@@ -9,7 +9,7 @@ import pytest
 from lorpman import Front
 from lorpman.lab.isolated_training import try_training
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 
 QUICK = {"epochs": 1, "batch_size": 1000, "watch_samples": 0}
 

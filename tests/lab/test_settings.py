@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lorpman import UsageError
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.lab.settings import (
     DEFAULT_SAMPLING,
     SAMPLERS,

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from lorpman.errors import TrainingDiverged, UsageError
-from lorpman.lab.runs.runs import Scale, Spec, train
+from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.lab.runs.train import train
 
 
 def try_training(spec: Spec, run: Path, root: Path, isolate: bool, progress: bool) -> str | None:

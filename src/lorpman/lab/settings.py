@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, M
 
 from lorpman.errors import UsageError, unknown
 from lorpman.preference import Dirichlet, Sampler, Stratified
-from lorpman.training.state import MakeOptimizer, MakeScheduler
+from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
 

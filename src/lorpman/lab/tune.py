@@ -14,11 +14,13 @@ from typing import Any
 from lorpman.errors import TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH, fit_spec
-from lorpman.lab.runs.runs import Scale, Spec, check_freezing
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.lab.runs.train import check_freezing, fit_spec
 from lorpman.lab.settings import SettingsGroup, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
+from lorpman.training.options import Placement
 
 Ranges = Mapping[str, Sequence[Any]]
 """For some settings, the values to try."""
@@ -205,7 +207,14 @@ def _validation_hypervolume(
 
     fabric = Engine().start([])
     try:
-        fit_spec(spec, model, splits, fabric=fabric, progress=False, on_epoch=prune_if_hopeless)
+        fit_spec(
+            spec,
+            model,
+            splits,
+            placement=Placement(fabric),
+            progress=False,
+            on_epoch=prune_if_hopeless,
+        )
     except TrainingDiverged:
         # An answer too: these settings do not work, and need not be tried again.
         trial.set_user_attr("diverged", True)

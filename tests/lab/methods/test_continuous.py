@@ -5,7 +5,8 @@ from lorpman.lab.methods.continuous import CONTINUOUS
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.networks.vgg import vgg16
-from lorpman.lab.runs.runs import Spec, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 from lorpman.preference import Angles, Dirichlet
 from lorpman.rules.objective import Chebyshev, Linear, SmoothChebyshev
 

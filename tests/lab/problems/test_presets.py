@@ -5,7 +5,7 @@ import torch
 
 from lorpman.lab.methods.registry import METHODS
 from lorpman.lab.problems.registry import PROBLEMS, get_problem
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.lab.settings import TrainingSettings
 
 

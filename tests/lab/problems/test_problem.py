@@ -2,7 +2,7 @@ import pytest
 
 from lorpman import UsageError
 from lorpman.lab.problems.problem import Preset, SettingsLayer
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 
 
 def test_a_layer_for_all_methods_leaves_what_belongs_to_a_method():
