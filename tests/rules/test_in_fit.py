@@ -6,8 +6,9 @@ from torch import nn
 
 import lorpman as lp
 from lorpman.lab.datasets.splits import Arrays, batches
-from lorpman.lab.methods.finite_methods import DISCRETE, SINGLE
+from lorpman.lab.methods.discrete import DISCRETE
 from lorpman.lab.methods.registry import METHODS
+from lorpman.lab.methods.single import SINGLE
 from rules.small import network, tasks
 
 ROWS = [*SINGLE, *DISCRETE]

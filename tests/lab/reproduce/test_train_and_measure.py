@@ -62,7 +62,7 @@ def test_what_is_there_is_shared_whatever_it_is_called(made, tmp_path, monkeypat
     def fail(*arguments, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("lorpman.lab.reproduce.train_and_measure.attempt", fail)
+    monkeypatch.setattr("lorpman.lab.reproduce.train_and_measure.try_training", fail)
     assert _values(make_small(tmp_path / "runs")) == _values(made[1])
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lorpman._files import write_bytes
 from lorpman.errors import UsageError
-from lorpman.lab.compare import attempt, shared_front
+from lorpman.lab.compare import shared_front
+from lorpman.lab.isolated_training import try_training
 from lorpman.lab.reproduce.data_requirements import check_data, is_generated, runs_folder
 from lorpman.lab.reproduce.markdown_table import as_markdown
 from lorpman.lab.reproduce.measures import data_note
@@ -159,7 +160,7 @@ def _train(
         run = begun[0] if begun else _free(folder / one.name)
         if tell:
             tell(f"{run} ({place} of {len(missing)})")
-        reason = attempt(one.spec, run, data_root, isolate, progress=tell is not None)
+        reason = try_training(one.spec, run, data_root, isolate, progress=tell is not None)
         if reason is None:
             new[one] = run
         else:

@@ -9,7 +9,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 import lorpman as lp
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.methods.registry import METHODS
-from lorpman.lab.problems.analytic import KNOWN, Point, distance_to_front
+from lorpman.lab.problems.known_fronts import KNOWN, Point, distance_to_front
 from lorpman.lab.problems.registry import get_problem
 
 EPOCHS = 12  # of 20 steps

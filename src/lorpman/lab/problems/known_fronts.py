@@ -1,18 +1,16 @@
-"""Problems with a Pareto front known in closed form: a network that is nothing but a point.
+"""Problems with a Pareto front known in closed form: the network is nothing but a point.
 
-What methods are checked against; nobody here invented these fronts.
+Methods are checked against them. VLMOP2, ZDT1 and ZDT2 are standard test problems.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lorpman.lab.datasets.splits import Arrays, Splits
+from lorpman.lab.datasets import no_data
 from lorpman.lab.problems.problem import Problem
 from lorpman.task import Task
 
@@ -86,18 +84,27 @@ def _ellipses_front(t: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Two objectives of a point, and their front."""
+class KnownFront:
+    """Two objectives of a point, and their front.
+
+    Args:
+        objectives: from points ``[..., n]`` to losses ``[..., 2]``.
+        front: points of the front ``[k, 2]`` at ``t [k]`` from 0 (best ``f_2``) to 1 (best
+            ``f_1``).
+        size: how many numbers a point has.
+        start: fresh points are uniform in a cube of this half width (see :class:`Point` for a
+            box).
+        box: whether points lie in the unit box.
+        worst: a loss beyond every point of the front, the reference of the hypervolume.
+        summary: one line for ``lorpman problems``.
+    """
 
     objectives: Callable[[Tensor], Tensor]
     front: Callable[[Tensor], Tensor]
-    """Points of the front ``[n, 2]`` at ``t [n]`` from 0 (best ``f_2``) to 1 (best ``f_1``)."""
     size: int
     start: float
-    """Fresh points are uniform in a cube of this half width (see :class:`Point` for a box)."""
     box: bool
     worst: float
-    """Beyond every point of the front."""
     summary: str
 
 
@@ -106,7 +113,7 @@ def _line(objectives: Callable[[Tensor], Tensor], n: int, end: float) -> Callabl
 
 
 KNOWN = {
-    "vlmop2": Known(
+    "vlmop2": KnownFront(
         vlmop2,
         _line(vlmop2, _SIZE, 1 / math.sqrt(_SIZE)),
         _SIZE,
@@ -115,7 +122,7 @@ KNOWN = {
         1.0,
         "a point of 10 numbers, 2 objectives, a concave front",
     ),
-    "zdt1": Known(
+    "zdt1": KnownFront(
         zdt1,
         lambda t: torch.stack([(1 - t).square(), t], 1),
         _SIZE,
@@ -124,7 +131,7 @@ KNOWN = {
         1.1,
         "a point of the unit box, 10 numbers, 2 objectives, a convex front",
     ),
-    "zdt2": Known(
+    "zdt2": KnownFront(
         zdt2,
         lambda t: torch.stack([1 - t, 1 - (1 - t).square()], 1),
         _SIZE,
@@ -133,7 +140,7 @@ KNOWN = {
         1.1,
         "a point of the unit box, 10 numbers, 2 objectives, a concave front",
     ),
-    "quadratic": Known(
+    "quadratic": KnownFront(
         quadratic,
         _line(quadratic, _SIZE, 0.5 / math.sqrt(_SIZE)),
         _SIZE,
@@ -142,7 +149,7 @@ KNOWN = {
         1.0,
         "a point of 10 numbers, 2 quadratic objectives, a convex front",
     ),
-    "ellipses": Known(
+    "ellipses": KnownFront(
         ellipses,
         _ellipses_front,
         _SIZE,
@@ -171,52 +178,54 @@ class Point(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Draw a fresh start."""
         low = 0.0 if self.box else -self.start
         nn.init.uniform_(self.numbers, low, self.start)
         if self.box:
             nn.init.uniform_(self.numbers[:, :1], 0.2, math.pi / 2)
 
     def point(self) -> Tensor:
+        """The point itself, ``[n]``."""
         return self.numbers[0].sin().square() if self.box else self.numbers[0]
 
     def forward(self, x: Tensor) -> list[Tensor]:
+        """The point for every sample and both tasks, twice ``[len(x), n]``."""
         return [self.point().expand(len(x), -1)] * 2
 
 
-def distance_to_front(losses: Tensor, known: Known, n: int = 20_001) -> Tensor:
-    """How far each of ``losses [k, 2]`` is from the front, ``[k]``."""
+def distance_to_front(losses: Tensor, known: KnownFront, n: int = 20_001) -> Tensor:
+    """How far losses are from a front.
+
+    Args:
+        losses: ``[k, 2]``.
+        known: the front.
+        n: the number of points that stand for it.
+
+    Returns:
+        Euclidean distances, ``[k]``.
+    """
     front = known.front(torch.linspace(0, 1, n, dtype=torch.float64))
     return torch.cdist(losses.double(), front).amin(1)
 
 
 def make_problem(name: str) -> Problem:
-    """The row of the registry."""
+    """The problem with that known front, one of :data:`KNOWN`."""
     known = KNOWN[name]
     return Problem(
         name=name,
         summary=known.summary,
         tasks=lambda settings: [_task(known, 0), _task(known, 1)],
         network=lambda settings: Point(known.size, known.start, known.box),
-        load=_load,
+        load=lambda root, settings: no_data.load(_STEPS_PER_EPOCH),
     )
 
 
-def _task(known: Known, index: int) -> Task:
+def _task(known: KnownFront, index: int) -> Task:
     def loss(output: Tensor, target: Tensor) -> Tensor:
         del target
         return known.objectives(output)[:, index].mean()
 
     return Task(f"f{index + 1}", loss, loss, maximise=False, reference=known.worst)
-
-
-def _load(root: Path, settings: Any) -> Splits:
-    del root, settings
-
-    def empty(length: int) -> Arrays:
-        nothing = torch.zeros(length, 1)
-        return Arrays(nothing, [nothing, nothing])
-
-    return Splits(train=empty(_STEPS_PER_EPOCH), validation=empty(1), test=empty(1))
 
 
 VLMOP2 = make_problem("vlmop2")

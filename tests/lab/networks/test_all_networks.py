@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.networks.mlp import mlp
-from lorpman.lab.networks.resnet import ResNet18, resnet18
-from lorpman.lab.networks.segnet import segnet, unpool
+from lorpman.lab.networks.resnet import resnet18
+from lorpman.lab.networks.segnet import segnet
 from lorpman.lab.networks.vgg import vgg16
 from lorpman.manifold.shared_bottom import SharedBottom
 
@@ -77,13 +77,6 @@ def test_export_follows_the_forward_pass(case: Example) -> None:
         torch.testing.assert_close(a, b)
 
 
-def test_per_task_batches_equal_separate_calls() -> None:
-    net = lenet()
-    x = [torch.rand(4, 1, 28, 28), torch.rand(2, 1, 28, 28)]
-    for i, out in enumerate(net(x)):
-        torch.testing.assert_close(out, net(x[i])[i])
-
-
 def test_per_task_batches_of_different_shapes() -> None:
     net = SharedBottom(nn.AdaptiveAvgPool2d(2), [nn.Flatten(), nn.Flatten()])
     assert [tuple(o.shape) for o in net([torch.rand(1, 3, 8, 8), torch.rand(2, 3, 9, 9)])] == [
@@ -103,40 +96,6 @@ def test_no_heads_is_an_error() -> None:
         SharedBottom(nn.Identity(), [])
 
 
-def test_vgg_normalises_each_task_by_its_own_batch() -> None:
-    net = vgg16(num_tasks=2, width=4)
-    x = [torch.rand(5, 3, 32, 32), torch.rand(6, 3, 32, 32)]
-    shifted = [x[0], 3.0 * x[1] + 1.0]
-    torch.testing.assert_close(net(x)[0], net(shifted)[0])
-    norms = [m for m in net.modules() if isinstance(m, nn.BatchNorm2d)]
-    assert len(norms) == 26
-    assert norms[0].running_mean is not None
-    assert norms[13].running_mean is not None
-    assert not torch.equal(norms[0].running_mean, norms[13].running_mean)
-
-
-def test_resnet_dropout_drops_channels_where_the_paper_says() -> None:
-    net = ResNet18(width=4, dropout=0.5)
-    rates = {name: m.p for name, m in net.named_modules() if isinstance(m, nn.Dropout2d)}
-    blocks = {f"stage{s}.{b}.dropout": 0.5 for s in (1, 2, 3, 4) for b in (0, 1)}
-    assert rates == {"stem.3": 0.25, **blocks, "pool.1": 0.5}
-
-
-def test_resnet_stages_end_with_the_channels_it_states() -> None:
-    net = ResNet18(width=4)
-    x = net.stem(torch.rand(1, 3, 64, 64))
-    for name, channels in zip(net.stages, net.channels, strict=True):
-        x = net.get_submodule(name)(x)
-        assert x.shape[1] == channels
-        assert x.min() >= 0
-
-
-@pytest.mark.parametrize("build", [lambda: ResNet18(size=60), lambda: ResNet18(width=0)])
-def test_resnet_refuses_sizes_that_it_cannot_pool(build: Callable[[], nn.Module]) -> None:
-    with pytest.raises(UsageError, match="multiple of 32"):
-        build()
-
-
 def test_vmap_over_stacked_weights_equals_a_loop(case: Example) -> None:
     net, x, _ = case
     net.eval()
@@ -151,9 +110,3 @@ def test_vmap_over_stacked_weights_equals_a_loop(case: Example) -> None:
         alone = call({k: v[i] for k, v in stacked.items()})
         for a, b in zip(together, alone, strict=True):
             torch.testing.assert_close(a[i], b, rtol=1e-4, atol=1e-5)
-
-
-def test_unpool_is_the_one_of_torch() -> None:
-    pooled, places = nn.functional.max_pool2d(torch.rand(2, 3, 8, 12), 2, return_indices=True)
-    expected = nn.functional.max_unpool2d(pooled, places, [2, 2])
-    assert torch.equal(unpool(pooled, places), expected)
