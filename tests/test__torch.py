@@ -62,8 +62,6 @@ def _private_uses(tree: ast.Module, own: frozenset[str]) -> Iterator[str]:
 
 # Of Python and of dash: no concern of this test.
 _ALLOWED = {"os._exit", "app._setup_server"}
-# Being rewritten to call lorpman._torch.
-_NOT_YET = {"training/state.py", "training/averaging.py"}
 
 
 def test_private_names_of_torch_and_fabric_stand_in_one_file():
@@ -72,7 +70,7 @@ def test_private_names_of_torch_and_fabric_stand_in_one_file():
     used = {
         f"{path.relative_to(_PACKAGE)}: {use}"
         for path, tree in trees.items()
-        if path.name != "_torch.py" and str(path.relative_to(_PACKAGE)) not in _NOT_YET
+        if path.name != "_torch.py"
         for use in _private_uses(tree, own)
         if use not in _ALLOWED
     }
