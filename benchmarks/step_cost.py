@@ -22,7 +22,7 @@ from lorpman.lab.datasets.splits import batches
 from lorpman.lab.methods.finite_methods import DISCRETE, SINGLE
 from lorpman.lab.methods.registry import METHODS
 from lorpman.lab.problems.registry import get_problem
-from lorpman.manifold.base import select_output
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.rules.base import Step
 from lorpman.task import task_losses
 

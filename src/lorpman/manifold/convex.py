@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from lorpman._torch import reset_parameters
 from lorpman.errors import UsageError
-from lorpman.manifold.base import ParameterManifold, hollow, shared_names
+from lorpman.manifold.network_parameters import hollow, shared_names
+from lorpman.manifold.parameter_manifold import ParameterManifold
 
 
 class Convex(ParameterManifold):

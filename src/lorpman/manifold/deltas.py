@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from lorpman._torch import CONVOLUTIONS, NORMS_WITH_STATISTICS
-from lorpman.manifold.base import Cut, LateWeight
+from lorpman.manifold.base import Cut
 from lorpman.manifold.merge import Way, merge
 from lorpman.manifold.on_data import LayerOnData
+from lorpman.manifold.parameter_manifold import LateWeight
 
 _NORMS = (*NORMS_WITH_STATISTICS, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 

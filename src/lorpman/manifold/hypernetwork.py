@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from lorpman._torch import NORMS_WITH_STATISTICS
 from lorpman.errors import UsageError
-from lorpman.manifold.base import LateWeight, ParameterManifold, hollow
+from lorpman.manifold.network_parameters import hollow
+from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
 # Training with Adam holds weights, gradients and two moments.
 _COPIES = 4

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.automatic_ranks import START, allocate, budget_at
-from lorpman.manifold.base import Cut, LateWeight, ParameterManifold, owners, shared_names
+from lorpman.manifold.base import Cut
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
+from lorpman.manifold.network_parameters import owners, shared_names
+from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
 _RANK = 8
 _Owned = tuple[str, nn.Module, nn.Parameter]

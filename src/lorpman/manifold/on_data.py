@@ -17,8 +17,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from lorpman._torch import changes, insides_replaced, storage_id, tree_leaves
-from lorpman.manifold.base import LateWeight
 from lorpman.manifold.merge import needs_plain_operations, sum_of
+from lorpman.manifold.parameter_manifold import LateWeight
 
 
 class LayerOnData:
