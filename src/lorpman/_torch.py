@@ -157,10 +157,7 @@ def saved_tensor_hooks() -> Any:
 
 
 def is_transformed() -> bool:
-    """Whether a transform such as ``vmap``, or forward-mode differentiation, is at work.
-
-    Both refuse an ``autograd.Function`` that has only a backward.
-    """
+    """Whether a transform such as ``vmap``, or forward-mode differentiation, is at work."""
     # Checked: torch 2.13.0. No public function tells.
     return (
         torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0

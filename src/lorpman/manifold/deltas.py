@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from lorpman._torch import CONVOLUTIONS, NORMS_WITH_STATISTICS
 from lorpman.manifold.base import Cut
+from lorpman.manifold.input_layer import InputLayer
 from lorpman.manifold.merge import Way, merge
-from lorpman.manifold.on_data import LayerOnData
 from lorpman.manifold.parameter_manifold import LateWeight
 
 _NORMS = (*NORMS_WITH_STATISTICS, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
@@ -107,11 +107,11 @@ class LowRankDelta(nn.Module):
         """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
         return merge(weight, self.B, self.A, alphas.to(self.B), way)
 
-    def merge_on(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
-        """The same for a linear layer of a network that is run on ``x``."""
+    def merge_late(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
+        """The same for a linear layer of networks that are run on ``x``, when it is needed."""
         alphas = alphas.to(self.B)
         whole = partial(merge, weight, self.B, self.A, alphas)
-        return LayerOnData(x, weight, self.B, self.A, alphas, whole).weights()
+        return InputLayer(x, weight, self.B, self.A, alphas, whole).weights()
 
     def gram(self, tasks: Tensor | None = None) -> Tensor:
         """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
