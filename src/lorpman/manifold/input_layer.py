@@ -21,11 +21,10 @@ from torch.nn import functional as F
 from lorpman._torch import (
     changes,
     insides_replaced,
-    is_transformed,
     storage_id,
     tree_leaves,
 )
-from lorpman.manifold.merge import operations_are_rewritten
+from lorpman.manifold.merge import needs_plain_operations
 from lorpman.manifold.parameter_manifold import LateWeight
 
 
@@ -94,7 +93,8 @@ class InputLayer:
         return self.outputs.pop(index, None)
 
     def _applies(self, x: Tensor) -> bool:
-        if not can_compute_together(x.device) or torch.is_grad_enabled() != self.with_gradients:
+        # Under vmap and its like it cannot be told whether a tensor is the data.
+        if needs_plain_operations(self.alphas) or torch.is_grad_enabled() != self.with_gradients:
             return False
         if not (_may_be_data(x) and x.ndim == 2 and x.dtype == self.weight.dtype):
             return False
@@ -159,15 +159,6 @@ class _Parameters(dict[str, nn.Parameter | Tensor | None]):
 
     def values(self) -> Any:
         return [self[key] for key in self]
-
-
-def can_compute_together(device: torch.device) -> bool:
-    """Whether the layer may be computed for all preferences at once, as far as torch's modes go.
-
-    A compiler cannot trace the replaced insides of a module, and under ``vmap`` and its like it
-    cannot be told whether a tensor is the data.
-    """
-    return not operations_are_rewritten(device) and not is_transformed()
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[Any]:

@@ -13,8 +13,7 @@ from lorpman.manifold.automatic_ranks import START, allocate, budget_at
 from lorpman.manifold.base import Cut
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
-from lorpman.manifold.input_layer import can_compute_together
-from lorpman.manifold.merge import Way, check_way
+from lorpman.manifold.merge import Way, check_way, needs_plain_operations
 from lorpman.manifold.network_parameters import owners, shared_names
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
@@ -217,7 +216,7 @@ class LowRank(ParameterManifold):
         }
 
     def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
-        if self.merge != "auto" or len(alphas) < 2 or not can_compute_together(alphas.device):
+        if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
             return self._vary(alphas)
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
