@@ -9,7 +9,15 @@ from lorpman.manifold.shared_bottom import SharedBottom
 
 
 def check_network(network: nn.Module, num_tasks: int) -> None:
-    """Refuse what no manifold can be built over, in words rather than a later traceback."""
+    """Refuse what no manifold can be built over, in words rather than a later traceback.
+
+    Args:
+        network: What the caller gave as a network.
+        num_tasks: The number of tasks, and of heads if the network is a :class:`SharedBottom`.
+
+    Raises:
+        UsageError: with the reason.
+    """
     if not isinstance(network, nn.Module):
         raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")
     if isinstance(network, SharedBottom) and len(network.heads) != num_tasks:
@@ -33,9 +41,15 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
 
 
 def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
-    """Names of the parameters below the prefixes ``shared``, in the network's order.
+    """Names of the parameters that the tasks share, in the network's order.
 
-    Default: the bottom of a :class:`SharedBottom`, else every parameter.
+    Args:
+        network: Any module.
+        shared: Prefixes of their names; by default the bottom of a :class:`SharedBottom`, else
+            every parameter.
+
+    Raises:
+        UsageError: if no parameter has one of the prefixes.
     """
     names = [name for name, _ in network.named_parameters()]
     if shared is None:
@@ -58,8 +72,14 @@ def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
 
 
 def hollow(network: nn.Module, names: Sequence[str]) -> None:
-    """Empty the parameters ``names`` of a network that is only ever run with others in their
-    place; they keep their name, device, type and ties, and take no memory."""
+    """Empty parameters of a network that is only ever run with others in their place.
+
+    They keep their name, device, type and ties, and take no memory.
+
+    Args:
+        network: The network, which is changed.
+        names: The full names of those parameters.
+    """
     parameters = dict(network.named_parameters())
     for name in names:
         parameters[name].data = parameters[name].data.new_empty(0)

@@ -1,6 +1,6 @@
 """The outputs of one network at several preferences, as one structure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,15 +11,19 @@ from lorpman.errors import UsageError
 
 
 def stack_outputs(outputs: Sequence[Any]) -> Any:
-    """Outputs of b forward passes as one structure, each tensor led by b."""
-    return _zip_tensors(lambda *values: torch.stack(values), outputs)
+    """Outputs of b forward passes as one structure, each tensor led by b.
 
+    Args:
+        outputs: b structures of one shape: tensors in lists, tuples or dicts.
 
-def _zip_tensors(combine: Callable[..., Tensor], trees: Sequence[Any]) -> Any:
-    def leaf(*values: Any) -> Any:
-        return combine(*values) if isinstance(values[0], Tensor) else _plain(values[0])
+    Raises:
+        UsageError: if they hold something that cannot be split by preference.
+    """
 
-    return tree_map(leaf, *trees)
+    def stack(*values: Any) -> Any:
+        return torch.stack(values) if isinstance(values[0], Tensor) else _plain(values[0])
+
+    return tree_map(stack, *outputs)
 
 
 def _plain(value: Any) -> Any:
