@@ -15,7 +15,7 @@ from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.hypervolume_gradient import hypervolume_gradient
 from lorpman.front.order import Order
 from lorpman.front.select import Selection, select
-from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.cosmos import Cosmos
 from lorpman.manifold.film import Film
@@ -23,6 +23,7 @@ from lorpman.manifold.finite import Population, Single
 from lorpman.manifold.hypernetwork import ChunkedHyper, Hyper
 from lorpman.manifold.learned_preferences import Learned
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.metrics import accuracy
 from lorpman.preference import Dirichlet, Stratified, as_preference, dirichlet, grid

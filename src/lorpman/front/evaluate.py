@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
+from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
@@ -66,11 +66,9 @@ def scores_of(
     empty = True
     for batch in loader:
         empty = False
-        x, y = unpack(pytree.tree_map_only(Tensor, lambda value: value.to(like.device), batch))
+        x, y = unpack(tree_map_only(Tensor, lambda value: value.to(like.device), batch))
         if like.dtype in (torch.bfloat16, torch.float16):
-            x = pytree.tree_map_only(
-                Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x
-            )
+            x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
             total.add(per_task(network(x), tasks, "the network's output"), targets)

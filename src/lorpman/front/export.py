@@ -15,16 +15,15 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
 from lorpman._files import is_checkpoint, replacing, write_json
+from lorpman._torch import BATCH_NORMS, tree_leaves, tree_map_only
 from lorpman.errors import UsageError, need, unknown
 from lorpman.manifold.base import Manifold
 from lorpman.preference import as_preference
 
 TOLERANCE = 1e-4
 """The largest difference to the network in PyTorch, for outputs of size 1."""
-_BATCH_NORMS = nn.modules.batchnorm._BatchNorm
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def export_network(
             "sha256": hashlib.sha256(temporary.read_bytes()).hexdigest(),
             "kind": _KINDS[to.suffix],
             "alpha": "a second input" if alpha is None else alpha.tolist(),
-            "inputs": [f"{v.dtype} {list(v.shape)}" for v in pytree.tree_leaves(inputs)],
+            "inputs": [f"{v.dtype} {list(v.shape)}" for v in tree_leaves(inputs)],
             "outputs": None if outputs is None else list(outputs),
             "largest_difference": difference,
             "any_batch_size": any_size,
@@ -104,7 +103,7 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
     While training, these statistics are shared by all preferences. ``batches`` yields
     ``(x, y)`` or ``x``; at most ``limit`` of them are used, all with the same weight.
     """
-    norms = [m for m in network.modules() if isinstance(m, _BATCH_NORMS) and m.track_running_stats]
+    norms = [m for m in network.modules() if isinstance(m, BATCH_NORMS) and m.track_running_stats]
     if not norms:
         return 0
     modes = {module: module.training for module in network.modules()}
@@ -144,7 +143,7 @@ def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:
         return ()
     if example is None:
         raise UsageError(f"{to.suffix} needs an example: pass a batch of inputs")
-    if any(len(leaf) < 2 for leaf in pytree.tree_leaves(example)):
+    if any(len(leaf) < 2 for leaf in tree_leaves(example)):
         raise UsageError("the example must hold at least 2 samples, to tell a batch from a size")
     return (example, torch.full((num_tasks,), 1 / num_tasks)) if num_tasks else (example,)
 
@@ -207,7 +206,7 @@ def _program(network: nn.Module, inputs: tuple[Any, ...], path: Path, outputs: A
         program = torch.export.export(network, inputs, dynamic_shapes=_dynamic(inputs))
         torch.export.save(program, path)
         loaded = torch.export.load(path).module()
-    return _checked(network, inputs, lambda given: pytree.tree_leaves(loaded(*given)))
+    return _checked(network, inputs, lambda given: tree_leaves(loaded(*given)))
 
 
 def _onnx(
@@ -232,7 +231,7 @@ def _onnx(
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
     def run(given: tuple[Any, ...]) -> list[Tensor]:
-        arrays = [leaf.numpy() for leaf in pytree.tree_leaves(given)]
+        arrays = [leaf.numpy() for leaf in tree_leaves(given)]
         found = session.run(None, dict(zip(names, arrays, strict=True)))
         return [torch.from_numpy(array) for array in found]
 
@@ -241,7 +240,7 @@ def _onnx(
 
 def _dynamic(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The first axis of the example may have any length; alpha's may not."""
-    batch = pytree.tree_map_only(Tensor, lambda _: {0: torch.export.Dim.AUTO}, inputs[0])
+    batch = tree_map_only(Tensor, lambda _: {0: torch.export.Dim.AUTO}, inputs[0])
     return (batch, *(None for _ in inputs[1:]))
 
 
@@ -280,7 +279,7 @@ def _checked(network: nn.Module, inputs: tuple[Any, ...], run: Run) -> Written:
             f"the exported file differs from the network by {difference:.3g}, expected at most "
             f"{TOLERANCE:g}; export a state dict instead (.safetensors)"
         )
-    part = pytree.tree_map_only(Tensor, lambda value: value[: len(value) - 1], inputs[0])
+    part = tree_map_only(Tensor, lambda value: value[: len(value) - 1], inputs[0])
     try:
         any_size = _difference(network, (part, *inputs[1:]), run) <= TOLERANCE
     except Exception:  # each runtime has its own way to refuse a size
@@ -289,6 +288,6 @@ def _checked(network: nn.Module, inputs: tuple[Any, ...], run: Run) -> Written:
 
 
 def _difference(network: nn.Module, inputs: tuple[Any, ...], run: Run) -> float:
-    expected = [v for v in pytree.tree_leaves(network(*inputs)) if isinstance(v, Tensor)]
+    expected = [v for v in tree_leaves(network(*inputs)) if isinstance(v, Tensor)]
     pairs = zip(expected, run(inputs), strict=True)
     return max(float((a - b).abs().max() / a.abs().max().clamp_min(1.0)) for a, b in pairs)

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from lorpman.front.front import Front
 from lorpman.lab.datasets import no_data
 from lorpman.lab.problems.problem import Problem
-from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 20

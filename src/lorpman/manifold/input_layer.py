@@ -5,6 +5,9 @@ Every preference of a step sees the same data ``x``, so the first layer of a net
 ``(alpha_j x A^T) B^T``. The same holds for their gradients. Whether a layer reads the data shows
 only when the network runs. So its weight is merged late: when the layer meets anything else than
 the data, or when somebody asks for the weight.
+
+What it is worth, as a step against b plain ones, on one thread: Census 1.02 with it and 1.35
+without; LeNet, whose first layer is a convolution, 0.70 and 0.68; VGG-16 1.36 and 1.35.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,18 +16,28 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
-from torch.utils import _pytree as pytree
 
-from lorpman.manifold.base import LateWeight
-from lorpman.manifold.merge import needs_plain_operations, sum_of
+from lorpman._torch import (
+    changes,
+    insides_replaced,
+    storage_id,
+    tree_leaves,
+)
+from lorpman.manifold.merge import needs_plain_operations
+from lorpman.manifold.parameter_manifold import LateWeight
 
 
-class LayerOnData:
-    """A linear layer at every row of ``alphas [b, m]``, in networks that run on ``x``, once.
+class InputLayer:
+    """A linear layer at several preferences, in networks that each run once on ``x``.
 
-    ``merge`` gives the weights themselves; shapes as in :func:`lorpman.manifold.merge.merge`.
+    Args:
+        x: What the networks are run on.
+        weight: The main weight of the layer, ``[rows, columns]``.
+        B: The left factors of all tasks, ``[rows, m, r]``.
+        A: The right factors, ``[m, r, columns]``.
+        alphas: The preferences, ``[b, m]``.
+        merge: Gives the b weights themselves, where they are needed after all.
     """
 
     def __init__(
@@ -42,30 +55,37 @@ class LayerOnData:
         self.shown: set[int] = set()
         # The network may switch gradients off for a part of itself.
         self.with_gradients = torch.is_grad_enabled()
-        self.memories = {_memory(leaf) for leaf in pytree.tree_leaves(x) if _may_be_data(leaf)}
+        self.memories = {storage_id(leaf) for leaf in tree_leaves(x) if _may_be_data(leaf)}
         self.fingerprint: tuple[object, ...] = ()
         self.bias: Tensor | None = None
         self.outputs: dict[int, Tensor] = {}
 
     def weights(self) -> list[LateWeight]:
-        """The layer's weight for every preference."""
-        return [_LinearWeight(self, index) for index in range(len(self.alphas))]
+        """The layer's weight for every preference, to be put into the networks."""
+        return [_InputWeight(self, index) for index in range(len(self.alphas))]
 
     def weight_at(self, index: int) -> Tensor:
+        """The merged weight ``[rows, columns]`` at one of the preferences."""
         if self.merged is None:
-            with torch.set_grad_enabled(self.with_gradients), _all_bits(self.weight.device):
+            with torch.set_grad_enabled(self.with_gradients), _full_precision(self.weight.device):
                 self.merged = self.merge()
-        # Whoever sees it may change it, and then means the layer to use it.
+        # Whoever has seen the weight may have changed it: then the layer must use what they see.
         self.shown.add(index)
         return self.merged[index]
 
     def output_at(self, index: int, x: Tensor, bias: Tensor | None) -> Tensor | None:
-        """The layer's output, once for each preference; None where the weight is needed."""
+        """The layer's output at one of the preferences, or None where the weight is needed.
+
+        Args:
+            index: Which preference.
+            x: What the layer is called with, of any shape.
+            bias: The layer's bias as it is now.
+        """
         if index in self.shown or not self._applies(x):
             return None
         if not self.fingerprint:
             self.fingerprint, self.bias = _fingerprint(x), bias
-            outputs = _LinearOnData.apply(x, self.weight, bias, *self.factors, self.alphas)
+            outputs = _outputs(x, self.weight, bias, *self.factors, self.alphas)
             self.outputs = dict(enumerate(outputs))
         if self.fingerprint != _fingerprint(x) or self.bias is not bias:
             return None
@@ -73,11 +93,12 @@ class LayerOnData:
         return self.outputs.pop(index, None)
 
     def _applies(self, x: Tensor) -> bool:
+        # Under vmap and its like it cannot be told whether a tensor is the data.
         if needs_plain_operations(self.alphas) or torch.is_grad_enabled() != self.with_gradients:
             return False
         if not (_may_be_data(x) and x.ndim == 2 and x.dtype == self.weight.dtype):
             return False
-        return _memory(x) in self.memories and self._is_less_work(len(x))
+        return storage_id(x) in self.memories and self._is_less_work(len(x))
 
     def _is_less_work(self, samples: int) -> bool:
         """By counting multiplications of the forward pass; backward, both take twice as many."""
@@ -87,19 +108,18 @@ class LayerOnData:
         return samples * (rows * columns + inner * columns + b * inner * rows) < merged
 
 
-class _LinearWeight(LateWeight):
+class _InputWeight(LateWeight):
     """The weight of one linear layer at one preference."""
 
-    def __init__(self, layer: LayerOnData, index: int) -> None:
+    def __init__(self, layer: InputLayer, index: int) -> None:
         self.layer, self.index = layer, index
 
     @contextmanager
     def standing_in(self, module: nn.Module) -> Iterator[None]:
-        own = module._parameters
-        parameters = _Parameters(own, self)
+        parameters = _Parameters(module, self)
 
         def forward(x: Tensor) -> Tensor:
-            bias = own["bias"]
+            bias = parameters.before.get("bias")
             if not parameters.replaced:
                 output = self.layer.output_at(self.index, x, bias)
                 if output is not None:
@@ -108,20 +128,16 @@ class _LinearWeight(LateWeight):
             assert weight is not None
             return F.linear(x, weight, parameters["bias"])
 
-        inside = module.__dict__
-        inside["_parameters"], inside["forward"] = parameters, forward
-        try:
+        with insides_replaced(module, parameters, forward):
             yield
-        finally:
-            inside["_parameters"] = own
-            del inside["forward"]
 
 
 class _Parameters(dict[str, nn.Parameter | Tensor | None]):
     """A layer's parameters, of which the weight is merged when somebody asks for it."""
 
-    def __init__(self, own: Any, late: _LinearWeight) -> None:
-        super().__init__(own)
+    def __init__(self, module: nn.Module, late: _InputWeight) -> None:
+        self.before = dict(module.named_parameters(recurse=False))
+        super().__init__({"weight": None, "bias": None, **self.before})
         self.late = late
         self.replaced = False
 
@@ -145,8 +161,8 @@ class _Parameters(dict[str, nn.Parameter | Tensor | None]):
         return [self[key] for key in self]
 
 
-def _all_bits(device: torch.device) -> AbstractContextManager[Any]:
-    """As it was when the step began, whatever the network has switched on since."""
+def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
+    """As when the step began: the network may have switched autocast on since."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
@@ -156,50 +172,16 @@ def _may_be_data(value: object) -> bool:
     return isinstance(value, Tensor) and value.layout == torch.strided and not value.requires_grad
 
 
-def _memory(value: Tensor) -> int:
-    """The same for views of one tensor. Not an address, which a tensor without data has not."""
-    return value.untyped_storage()._cdata
-
-
 def _fingerprint(value: Tensor) -> tuple[object, ...]:
     """The same if nothing about a tensor, or in it, has changed."""
-    # Tensors made for inference do not count their changes.
-    version = 0 if value.is_inference() else value._version
-    return _memory(value), value.storage_offset(), value.shape, value.stride(), version
+    return storage_id(value), value.storage_offset(), value.shape, value.stride(), changes(value)
 
 
-class _LinearOnData(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        B: Tensor,
-        A: Tensor,
-        alphas: Tensor,
-    ) -> tuple[Tensor, ...]:
-        inner = x @ A.flatten(0, 1).T
-        scales = alphas.repeat_interleave(A.shape[1], 1)
-        ctx.save_for_backward(x, inner, B, A, scales)
-        shared, outer = F.linear(x, weight, bias), B.flatten(1).T
-        return tuple(torch.addmm(shared, inner * scale, outer) for scale in scales)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, inner, B, A, scales = ctx.saved_tensors
-        _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
-        total, outer = sum_of(gradients), B.flatten(1)
-        to_B, to_inner = torch.zeros_like(outer), torch.zeros_like(inner)
-        for scale, gradient in zip(scales, gradients, strict=True):
-            to_B.addmm_(gradient.T, inner * scale)
-            to_inner.addcmul_(gradient @ outer, scale.expand_as(inner))
-        return (
-            None,
-            total.T @ x if wants_weight else None,
-            total.sum(0) if wants_bias else None,
-            to_B.view_as(B),
-            (to_inner.T @ x).view_as(A),
-            None,
-        )
+def _outputs(
+    x: Tensor, weight: Tensor, bias: Tensor | None, B: Tensor, A: Tensor, alphas: Tensor
+) -> list[Tensor]:
+    """``x (weight + sum_i alpha_i B_i A_i)^T + bias`` for every row of ``alphas``."""
+    inner = x @ A.flatten(0, 1).T
+    shared, left = F.linear(x, weight, bias), B.flatten(1).T
+    scales = alphas.repeat_interleave(A.shape[1], 1)
+    return [torch.addmm(shared, inner * scale, left) for scale in scales]
