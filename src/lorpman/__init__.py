@@ -8,9 +8,10 @@ from importlib.metadata import version as _version
 
 from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
+from lorpman.front.choice import Choice
 from lorpman.front.evaluate import evaluate
 from lorpman.front.export import Exported, export, export_network, recalibrate
-from lorpman.front.front import Choice, Front
+from lorpman.front.front import Front
 from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.hypervolume_gradient import hypervolume_gradient
 from lorpman.front.order import Order

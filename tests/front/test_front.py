@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
-from lorpman.front.front import FORMAT, Choice, Front
+from lorpman.front.choice import Choice
+from lorpman.front.front import Front
+from lorpman.front.front_file import FORMAT
 from lorpman.front.hypervolume import hypervolume
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from lorpman.explorer.opened_run import Opened
-from lorpman.front.front import Front
-from lorpman.front.hypervolume import non_dominated_mask
+from lorpman.front.front import Front, worst_and_best
 from lorpman.front.plot import COLOURS, figures, triangles
 
 Figure = dict[str, Any]
@@ -62,8 +61,8 @@ def basic_layout(**more: Any) -> dict[str, Any]:
 
 def axis_title(front: Front, task: int) -> str:
     """A task's name, and which way is better."""
-    better = "higher is better →" if front.maximise[task] else "← lower is better"
-    return f"{front.tasks[task]} ({better})"
+    name = front.tasks[task]
+    return f"{name} ({front.direction(name).axis_words})"
 
 
 def weights_text(tasks: Sequence[str], alpha: Sequence[float]) -> str:
@@ -104,7 +103,7 @@ def _points(run: Opened, chosen: Any) -> dict[str, Any]:
 
 
 def _best(front: Front) -> Any:
-    return non_dominated_mask(front.scores, front.maximise).numpy()
+    return front.non_dominated_mask().numpy()
 
 
 # Two tasks.
@@ -260,11 +259,9 @@ def projections(runs: Sequence[Opened]) -> Figure:
 
 def limits(runs: Sequence[Opened]) -> tuple[list[float], list[float]]:
     """Each task's worst and best score over all fronts: the ends of its axis."""
-    everything = np.concatenate([run.front.scores.numpy() for run in runs])
-    low, high = everything.min(axis=0), everything.max(axis=0)
-    up = np.array(runs[0].front.maximise)
-    worst, best = np.where(up, low, high), np.where(up, high, low)
-    best = np.where(best == worst, worst + np.where(up, 1e-9, -1e-9), best)
+    fronts = [run.front for run in runs]
+    worst, best = (end.numpy() for end in worst_and_best(fronts))
+    best = np.where(best == worst, worst + 1e-9 * fronts[0].signs.numpy(), best)
     return worst.tolist(), best.tolist()
 
 

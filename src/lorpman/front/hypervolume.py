@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from lorpman.errors import UsageError
+from lorpman.task import signs
 
 Floats = NDArray[np.float64]
 
@@ -129,13 +130,13 @@ def _gains(
     if table.ndim != 2 or table.shape[1] == 0:
         fix = "pass one row per point and one column per objective, as in [[0.9, 0.8]]"
         raise UsageError(f"points must have shape [n, m], got {list(table.shape)}; {fix}")
-    origin, signs = _as_array("reference", reference), np.where(np.asarray(maximise), 1.0, -1.0)
-    for name, given in (("reference", origin), ("maximise", signs)):
+    origin, turns = _as_array("reference", reference), signs(maximise)
+    for name, given in (("reference", origin), ("maximise", turns)):
         if given.shape not in ((), (table.shape[1],)):
             expected = f"one value or {table.shape[1]}, one per objective"
             raise UsageError(f"{name} must hold {expected}, got shape {list(given.shape)}")
     with np.errstate(over="ignore", invalid="ignore"):
-        gains: Floats = (table - origin) * signs
+        gains: Floats = (table - origin) * turns
     wrong = np.flatnonzero(~np.isfinite(gains).all(axis=1))
     if len(wrong):
         row = f"row {wrong[0]} of points minus reference is {gains[wrong[0]].tolist()}"

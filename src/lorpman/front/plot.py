@@ -9,8 +9,8 @@ import numpy as np
 
 from lorpman._files import write_bytes
 from lorpman.errors import UsageError
-from lorpman.front.front import Front
-from lorpman.front.hypervolume import non_dominated_mask
+from lorpman.front.front import Front, worst_and_best
+from lorpman.task import HIGHER, LOWER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ def plot_fronts(
         raise UsageError("plot_fronts needs at least one front, got none")
     first = fronts[0]
     for front in fronts:
-        if (front.tasks, front.maximise) != (first.tasks, first.maximise):
+        if not front.has_tasks_of(first):
             found = f"{list(first.tasks)} and {list(front.tasks)}"
             raise UsageError(f"fronts in one picture must have the same tasks, got {found}")
     count = len(first.tasks)
@@ -86,8 +86,8 @@ def _text(name: str) -> str:
 
 def axis_label(front: Front, task: int) -> str:
     # Turned with the label of an upright axis, the arrow still points along that axis.
-    better = "higher is better →" if front.maximise[task] else "← lower is better"
-    return f"{_text(front.tasks[task])}  ({better})"
+    name = front.tasks[task]
+    return f"{_text(name)}  ({front.direction(name).axis_words})"
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
@@ -132,7 +132,7 @@ def _draw_plane(
     shown = None
     for k, (front, joined) in enumerate(zip(fronts, are_joined, strict=True)):
         points = front.scores.numpy()[:, [x, y]]
-        best = non_dominated_mask(front.scores, front.maximise).numpy()
+        best = front.non_dominated_mask().numpy()
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
         if joined:
             path = points[best][np.argsort(points[best][:, 0])]
@@ -163,7 +163,7 @@ def _name(front: Front, k: int) -> str:
 
 def _label_corners(axes: Any, front: Front) -> None:
     """The preferences at both ends, written on the worse side, where the curve is not."""
-    up, right = (1 if flag else -1 for flag in (front.maximise[1], front.maximise[0]))
+    right, up = front.signs.int().tolist()
     ends = front.alphas.argmax(dim=0).tolist()
     near, box = "right" if right > 0 else "left", {"fc": "white", "ec": "none", "alpha": 0.7}
     below, far = "top" if up > 0 else "bottom", "left" if right > 0 else "right"
@@ -208,7 +208,7 @@ def _draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
 def _draw_surface(space: Any, front: Front, colour: str | None) -> None:
     """Triangles between neighbours on the simplex of preferences, under the points."""
     points, weight = front.scores.numpy(), front.alphas.numpy()
-    best = non_dominated_mask(front.scores, front.maximise).numpy()
+    best = front.non_dominated_mask().numpy()
     faces = triangles(weight[:, :2])
     if len(faces):
         look: dict[str, Any] = {"color": colour, "alpha": 0.25} if colour else {"cmap": _MAP}
@@ -238,13 +238,10 @@ def _draw_parallel(figure: "Figure", fronts: Sequence[Front]) -> None:
     """One upright axis per task, each from its worst score, below, to its best, above."""
     axes: Any = figure.subplots()
     tables = [front.scores.numpy() for front in fronts]
-    everything = np.concatenate(tables)
-    low, high = everything.min(axis=0), everything.max(axis=0)
-    up = np.array(fronts[0].maximise)
-    worst, best = np.where(up, low, high), np.where(up, high, low)
+    worst, best = (end.numpy() for end in worst_and_best(fronts))
     width = np.where(best == worst, 1.0, best - worst)
     heights = [np.where(best == worst, 0.5, (table - worst) / width) for table in tables]
-    axes.vlines(range(len(up)), 0.0, 1.0, color="0.85", lw=0.8, zorder=0)
+    axes.vlines(range(len(best)), 0.0, 1.0, color="0.85", lw=0.8, zorder=0)
     if len(fronts) == 1:
         _draw_lines(axes, fronts[0], heights[0])
         note = "colour and dot: the task with the largest weight"
@@ -295,11 +292,10 @@ def _label_tasks(axes: Any, front: Front, worst: Any, best: Any) -> None:
     """Names under the axes, turned when there are many, with the scores at both ends."""
     count, turned = len(front.tasks), _turned(front)
     size = 9.0 if count <= 12 else 7.5
-    lower = f"{' ' if turned else chr(10)}(lower is better)"
-    names = [
-        _text(name) + ("" if up else lower)
-        for name, up in zip(front.tasks, front.maximise, strict=True)
-    ]
+    gap = " " if turned else "\n"
+    # Most scores are better when higher; only the others need a word.
+    remarks = {HIGHER: "", LOWER: f"{gap}({LOWER.words})"}
+    names = [_text(name) + remarks[front.direction(name)] for name in front.tasks]
     axes.set_xticks(range(count), names, rotation=90 if turned else 0, fontsize=size)
     axes.set_xlim(-0.5, count - 0.5)
     room = 0.15 if turned else 0.1

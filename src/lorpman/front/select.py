@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
+from lorpman.front.choice import Choice, Utility
 from lorpman.front.evaluate import evaluate
-from lorpman.front.front import Choice, Front, Utility
+from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Fixed
 from lorpman.task import Task
