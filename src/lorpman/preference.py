@@ -7,6 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from lorpman._torch import standard_gamma
+
 _TOLERANCE = 1e-4
 _GRID_SEED = 2024
 
@@ -98,8 +100,7 @@ def dirichlet(
     _at_least_one("m", m)
     _at_least_one("n", n)
     shape = torch.full((n, m), _positive("concentration", concentration), dtype=torch.float64)
-    # torch.distributions.Dirichlet takes no generator; this is the function it calls.
-    gamma = torch._standard_gamma(shape, generator=generator)
+    gamma = standard_gamma(shape, generator)
     # With a tiny concentration every gamma of a row can underflow to zero.
     gamma = gamma.clamp_min(torch.finfo(torch.float64).tiny)
     return (gamma / gamma.sum(1, keepdim=True)).float()

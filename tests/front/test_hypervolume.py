@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lorpman.errors import UsageError
-from lorpman.front.hypervolume import Hypervolume, hypervolume, non_dominated_mask
+from lorpman.front.dominance import non_dominated_mask
+from lorpman.front.hypervolume import Hypervolume, hypervolume
 from properties import assert_dominated_points_do_not_count, assert_hypervolume_never_falls
 
 Floats = NDArray[np.float64]

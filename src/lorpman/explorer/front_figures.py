@@ -11,7 +11,8 @@ import numpy as np
 
 from lorpman.explorer.opened_run import Opened
 from lorpman.front.front import Front, worst_and_best
-from lorpman.front.plot import COLOURS, figures, triangles
+from lorpman.front.plot_style import COLOURS, significant
+from lorpman.front.plot_surfaces import triangles
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -79,7 +80,7 @@ def _hover(run: Opened) -> list[str]:
     front = run.front
     lines = []
     for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
-        shown = [f"{n} {figures(s, 4)}" for n, s in zip(front.tasks, scores, strict=True)]
+        shown = [f"{n} {significant(s, 4)}" for n, s in zip(front.tasks, scores, strict=True)]
         more = "<br>..." if len(shown) > 6 else ""
         lines.append(
             f"<b>{run.title}</b><br>preference: {weights_text(front.tasks, alpha)}<br>"
@@ -276,7 +277,7 @@ def _parallel(runs: Sequence[Opened]) -> Figure:
         for chosen, width, opacity in ((~bold, 0.8, _FAINT), (bold, 1.4, 0.75)):
             traces.append(_lines(run, k, height, chosen, width, opacity))
     front = runs[0].front
-    ends = [f"{figures(float(w), 3)} to {figures(float(b), 3)}" for w, b in zip(worst, best,
+    ends = [f"{significant(float(w), 3)} to {significant(float(b), 3)}" for w, b in zip(worst, best,
             strict=True)]  # fmt: skip
     layout = basic_layout(
         xaxis={

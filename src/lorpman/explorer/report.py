@@ -12,7 +12,7 @@ from lorpman._files import write_bytes
 from lorpman.explorer import front_figures, panels, sentences
 from lorpman.explorer.opened_run import Opened, open_runs
 from lorpman.explorer.panels import Panel
-from lorpman.front.plot import volume_text
+from lorpman.front.plot_style import volume_text
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPT = """

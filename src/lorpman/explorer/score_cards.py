@@ -13,7 +13,7 @@ from lorpman.explorer.opened_run import Opened
 from lorpman.explorer.samples import Prediction
 from lorpman.front.choice import Choice
 from lorpman.front.front import worst_and_best
-from lorpman.front.plot import figures as digits
+from lorpman.front.plot_style import significant
 
 
 def score_tiles(run: Opened, scores: Sequence[float]) -> list[Any]:
@@ -29,7 +29,7 @@ def score_tiles(run: Opened, scores: Sequence[float]) -> list[Any]:
             html.Div(
                 [
                     html.Span(task, className="task", title=task),
-                    html.B(digits(score, 4), **extra(score=task)),
+                    html.B(significant(score, 4), **extra(score=task)),
                     bar,
                     html.Small(front.direction(task).words),
                 ],
@@ -83,7 +83,7 @@ def answer(run: Opened, live: Live | None, bounds: Mapping[str, float], choice: 
             html.Li(
                 [
                     html.Span("✓ " if kept else "✗ ", className="right" if kept else "wrong"),
-                    f"{task} {digits(choice.scores[task], 4)} "
+                    f"{task} {significant(choice.scores[task], 4)} "
                     f"(asked: {direction.symbol} {bound:g})",
                 ]
             )

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from lorpman.errors import UsageError, unknown
 from lorpman.front.choice import Choice, Utility, choose
+from lorpman.front.dominance import non_dominated_mask
 from lorpman.front.front_file import read_fields, write_front
-from lorpman.front.hypervolume import Hypervolume, hypervolume, non_dominated_mask
+from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.order import Order, order
 from lorpman.task import Direction, direction_of, signs
 

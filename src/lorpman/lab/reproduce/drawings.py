@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from lorpman.front.front import Front
-from lorpman.front.plot import COLOURS, MARKERS, axis_label, plot_fronts, save_figure
+from lorpman.front.plot import plot_fronts
+from lorpman.front.plot_style import COLOURS, MARKERS, axis_label, save_figure
 from lorpman.lab.reproduce.number_format import spread
 from lorpman.lab.reproduce.reproduction import Found, Reported, Row
 from lorpman.lab.reproduce.similarity import plot_similarity
