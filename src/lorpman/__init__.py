@@ -39,12 +39,14 @@ from lorpman.rules.orthogonality import Orthogonality
 from lorpman.rules.pamal import Balanced
 from lorpman.task import Task
 from lorpman.training.fit import Epoch, fit
+from lorpman.training.options import Checkpoints, Placement, Validation
 
 __version__ = _version("lorpman")
 
 __all__ = [
     "Balanced",
     "Chebyshev",
+    "Checkpoints",
     "Choice",
     "ChunkedHyper",
     "Convex",
@@ -67,6 +69,7 @@ __all__ = [
     "Order",
     "Orthogonality",
     "ParameterManifold",
+    "Placement",
     "Population",
     "Rule",
     "Selection",
@@ -79,6 +82,7 @@ __all__ = [
     "Term",
     "TrainingDiverged",
     "UsageError",
+    "Validation",
     "accuracy",
     "as_preference",
     "dirichlet",

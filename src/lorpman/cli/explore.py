@@ -33,7 +33,7 @@ def explore(
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
     from lorpman.errors import need
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer

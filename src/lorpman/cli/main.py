@@ -73,7 +73,7 @@ def data(problem: ProblemName, data: DataDirectory = None) -> None:
     """Fetch and check the files of PROBLEM, or say which ones to put where."""
     from lorpman.lab.datasets.sources import SOURCES, obtain
     from lorpman.lab.problems.registry import get_problem
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     get_problem(problem)
     if problem not in SOURCES:
@@ -124,8 +124,9 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
-    from lorpman.lab.runs.runs import Spec, data_root
-    from lorpman.lab.runs.runs import train as train_run
+    from lorpman.lab.runs.directory import data_root
+    from lorpman.lab.runs.spec import Spec
+    from lorpman.lab.runs.train import train as train_run
     from lorpman.lab.settings import parse_assignments
     from lorpman.training.devices import Engine
 
@@ -176,7 +177,8 @@ def evaluate(
     data: DataDirectory = None,
 ) -> None:
     """Score a trained RUN again, on any split of its data."""
-    from lorpman.lab.runs.runs import data_root, epochs_done, evaluate_run, read_spec, save_front
+    from lorpman.lab.runs.directory import data_root, epochs_done, read_spec
+    from lorpman.lab.runs.evaluation import evaluate_run, save_front
 
     spec = read_spec(run)
     epochs = spec.training.epochs
@@ -211,7 +213,7 @@ def compare(
 ) -> None:
     """Train PROBLEM with several methods, unless that is done, and write one table."""
     from lorpman.lab.compare import compare as compare_runs
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
     from lorpman.lab.settings import parse_assignments
 
     folder = out or Path("runs") / "compare" / problem

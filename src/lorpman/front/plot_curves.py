@@ -14,6 +14,7 @@ from lorpman.front.plot_style import (
     draw_legend,
     front_name,
     plain_text,
+    volume_text,
 )
 
 if TYPE_CHECKING:

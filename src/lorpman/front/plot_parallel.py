@@ -14,6 +14,7 @@ from lorpman.front.plot_style import (
     front_name,
     plain_text,
     significant,
+    volume_text,
 )
 from lorpman.task import HIGHER, LOWER
 
