@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.runs import Spec, data_root, evaluate_run, train
+from lorpman.lab.runs.directory import data_root
+from lorpman.lab.runs.evaluation import evaluate_run
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 
 
 def validation_hypervolume(problem: str, overrides: dict[str, Any], runs: Path, seed: int) -> float:

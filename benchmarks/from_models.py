@@ -22,7 +22,7 @@ from lorpman.lab.datasets import overlaid_pairs
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.problems.multimnist import tasks
-from lorpman.lab.runs.runs import data_root
+from lorpman.lab.runs.directory import data_root
 
 RANKS = (1, 2, 4, 8, 16, 64)
 

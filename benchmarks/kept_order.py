@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lorpman.front.front import Front
 from lorpman.lab.methods.registry import METHODS
-from lorpman.lab.runs.runs import read_spec
+from lorpman.lab.runs.directory import read_spec
 
 
 def row(folder: Path, method: str) -> list[str] | None:

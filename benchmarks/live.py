@@ -18,7 +18,7 @@ import torch
 
 from lorpman.explorer.live_run import round_preference
 from lorpman.explorer.server import make_explorer
-from lorpman.lab.runs.runs import data_root
+from lorpman.lab.runs.directory import data_root
 from lorpman.preference import dirichlet
 
 _WARM_UP = 5

@@ -16,8 +16,8 @@ from pathlib import Path
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets import overlaid_pairs
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-from lorpman.lab.runs.runs import data_root, open_run
+from lorpman.lab.runs.directory import data_root, open_run
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 
 
 def volumes(runs: list[Path], seed: int) -> list[float]:

@@ -19,7 +19,10 @@ from typing import Any
 
 from lorpman.errors import TrainingDiverged
 from lorpman.lab.compare import run_directory
-from lorpman.lab.runs.runs import Spec, data_root, epochs_done, evaluate_run, train
+from lorpman.lab.runs.directory import data_root, epochs_done
+from lorpman.lab.runs.evaluation import evaluate_run
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 from lorpman.lab.settings import format_assignments
 
 OWN: dict[str, dict[str, Any]] = {

@@ -20,9 +20,10 @@ import lorpman as lp
 from lorpman.front.plot import COLOURS, save_figure
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.problems.analytic import KNOWN, distance_to_front
-from lorpman.lab.runs.fit_spec import fit_spec
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import fit_spec
 from lorpman.training.devices import Engine
+from lorpman.training.options import Placement
 
 PROBLEMS = {"zdt2": "ZDT2, concave", "vlmop2": "VLMOP2, concave", "quadratic": "quadratics, convex"}
 METHODS = ("lorpman", "phn")
@@ -39,7 +40,8 @@ def front_of(problem: str, method: str, scalarisation: str, seed: int) -> lp.Fro
     settings = {"scalarisation": scalarisation, "smoothing": SMOOTHING, "scheduler": "cosine"}
     spec = Spec.make(problem, method, seed, settings)
     model, splits = spec.build(), spec.load(Path())
-    fit_spec(spec, model, splits, fabric=Engine().start([]), progress=False)
+    placement = Placement(Engine().start([]))
+    fit_spec(spec, model, splits, placement=placement, progress=False)
     test = batches(splits.test, 1)
     return lp.evaluate(model, spec.tasks(), test, lp.grid(2, PREFERENCES), label=scalarisation)
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from lorpman.front.evaluate import scores_of
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-from lorpman.lab.runs.runs import data_root, open_run
+from lorpman.lab.runs.directory import data_root, open_run
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.task import unpack
 
 

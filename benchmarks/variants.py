@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lorpman.lab.compare import Row, compare
+from lorpman.lab.runs.directory import data_root
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import data_root
 from lorpman.lab.settings import parse_assignments
 
 

@@ -41,12 +41,14 @@ from lorpman.rules.objective import (
 from lorpman.rules.pamal import Balanced
 from lorpman.task import Task
 from lorpman.training.fit import Epoch, fit
+from lorpman.training.options import Checkpoints, Placement, Validation
 
 __version__ = _version("lorpman")
 
 __all__ = [
     "Balanced",
     "Chebyshev",
+    "Checkpoints",
     "Choice",
     "ChunkedHyper",
     "Convex",
@@ -69,6 +71,7 @@ __all__ = [
     "Order",
     "Orthogonality",
     "ParameterManifold",
+    "Placement",
     "Population",
     "Rule",
     "Selection",
@@ -81,6 +84,7 @@ __all__ = [
     "Term",
     "TrainingDiverged",
     "UsageError",
+    "Validation",
     "accuracy",
     "as_preference",
     "dirichlet",

@@ -17,7 +17,7 @@ from safetensors.torch import load
 
 from asking import serving
 from lorpman.front.front import Front
-from lorpman.lab.runs.runs import open_run
+from lorpman.lab.runs.directory import open_run
 
 ROOT = Path(__file__).parents[2]
 SLIDER = "#weights input[type=range]"

@@ -15,7 +15,7 @@ from lorpman.explorer.live_evaluation import Busy, Turns, rounded
 from lorpman.explorer.opened_run import open_runs
 from lorpman.explorer.panels import cost, one_network
 from lorpman.explorer.run_figures import correlations, energies, losses
-from lorpman.lab.runs.runs import open_run
+from lorpman.lab.runs.directory import open_run
 
 
 def test_scores_are_those_of_the_network_in_any_position(served, digits):

@@ -11,7 +11,8 @@ import pytest
 
 from lorpman import Front, UsageError, grid
 from lorpman.lab.compare import compare
-from lorpman.lab.runs.runs import Spec, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 
 QUICK = {"epochs": 1, "batch_size": 1000, "watch_samples": 0}
 
@@ -96,13 +97,13 @@ def test_an_interrupted_run_goes_on_where_it_was(done, tmp_path):
         raise Stop
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lorpman.lab.runs.runs.evaluate", stop)
+        patch.setattr("lorpman.lab.runs.train.evaluate", stop)
         with pytest.raises(Stop):
             train(Spec.make("multidigits", "pamal", 0, overrides), cut, cut, progress=False)
     assert not (cut / "front.json").exists()
     with pytest.MonkeyPatch.context() as patch:
         # Both epochs are done: nothing may be trained again.
-        patch.setattr("lorpman.training.state.Training.step", stop)
+        patch.setattr("lorpman.training.fit.train_step", stop)
         resumed = _compare(tmp_path / "cut", ("pamal",), (0,), overrides=overrides)
     assert resumed.rows[0].hypervolumes == whole.rows[0].hypervolumes
 

@@ -102,7 +102,8 @@ def test_one_process_dying_ends_the_run_with_a_message(tmp_path, first_dies):
 
 LOSING = """
 import os, sys, time
-from lorpman.training.devices import Engine, together
+from lorpman.training.devices import Engine
+from lorpman.training.lost_processes import one_line_for_lost_processes as together
 fabric = Engine(devices=2).start([])
 with together(fabric):
     if fabric.global_rank == 1:

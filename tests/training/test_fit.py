@@ -115,7 +115,6 @@ def test_frozen_from_the_first_step_leaves_the_given_weights():
         lambda p: torch.optim.SGD(p, lr=1e-2, momentum=0.9),
         lambda p: torch.optim.AdamW(p, lr=1e-3),
         lambda p: torch.optim.RMSprop(p, lr=1e-3),
-        lambda p: torch.optim.LBFGS(p, lr=0.1, max_iter=3),
     ],
 )
 def test_any_optimiser(optimizer):
@@ -307,27 +306,9 @@ def test_a_scheduler_of_another_optimiser_is_refused():
         _fit(model, scheduler=torch.optim.lr_scheduler.StepLR(other, 1))
 
 
-def test_freezing_stops_theta_0_under_lbfgs_too():
-    class Network(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.head = nn.Linear(4, 2)
-            self.body = nn.Linear(4, 4)
-
-        def forward(self, x):
-            return self.head(self.body(x))[:, :, None]
-
-    model = lp.LowRank(Network(), 2, shared="body")
-    kept = []
-    _fit(
-        model,
-        epochs=4,
-        freeze_epoch=2,
-        optimizer=lambda p: torch.optim.LBFGS(p, lr=0.1, max_iter=3),
-        on_epoch=lambda record: kept.append(model.network.body.weight.detach().clone()),
-    )
-    assert not torch.equal(kept[0], kept[1])
-    assert torch.equal(kept[1], kept[3])
+def test_an_optimiser_that_needs_a_closure_is_refused():
+    with pytest.raises(lp.UsageError, match="LBFGS evaluates the loss several times"):
+        _fit(optimizer=torch.optim.LBFGS)
 
 
 def test_a_frozen_model_stays_frozen_and_says_so():

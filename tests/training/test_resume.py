@@ -227,7 +227,7 @@ def _assert_same_run(run, whole):
 KILLER = """
 import os, sys, random, signal, time
 from lorpman.cli.main import main
-import lorpman.lab.runs.runs, lightning_fabric, sklearn.datasets, matplotlib.figure
+import lorpman.lab.runs.train, lightning_fabric, sklearn.datasets, matplotlib.figure
 
 def die_while_writing(moment):
     # SIGKILL at the moment-th step on a checkpoint's files: opened to sync, linked, renamed, ...

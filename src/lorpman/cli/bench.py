@@ -36,7 +36,7 @@ def bench(
     from lorpman.lab.bench.pictures import draw
     from lorpman.lab.bench.table import as_text
     from lorpman.lab.bench.timing import Conditions
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     chosen = choose(only, [part.name for part in (*ROWS, *STUDIES)])
     conditions = Conditions(_count_threads(threads), quick, data_root(data))

@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Train PROBLEM with several methods, unless that is done, and write one table."""
     from lorpman.lab.compare import compare as compare_runs
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     folder = out or Path("runs") / "compare" / problem
     table = compare_runs(

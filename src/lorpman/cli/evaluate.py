@@ -18,7 +18,8 @@ _Split = Annotated[str, typer.Option(help="train, validation or test")]
 
 def evaluate(run: RunDirectory, split: _Split = "test", data: DataDirectory = None) -> None:
     """Score a trained RUN again, on any split of its data."""
-    from lorpman.lab.runs.runs import data_root, epochs_done, evaluate_run, read_spec, save_front
+    from lorpman.lab.runs.directory import data_root, epochs_done, read_spec
+    from lorpman.lab.runs.evaluation import evaluate_run, save_front
 
     spec = read_spec(run)
     epochs = spec.training.epochs

@@ -38,7 +38,7 @@ def explore(
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
     from lorpman.errors import need
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     # Before the import below, so that a missing extra is named instead of a module.
     need("dash", extra="explore")

@@ -27,8 +27,8 @@ def export(
     data: DataDirectory = None,
 ) -> None:
     """Write the network at a preference to a file, with a card that says what it is."""
+    from lorpman.lab.runs.directory import data_root, open_run
     from lorpman.lab.runs.export_run import take
-    from lorpman.lab.runs.runs import data_root, open_run
 
     spec, model = open_run(run)
     chosen = None if alpha == "any" else read_alpha(alpha, model.num_tasks)

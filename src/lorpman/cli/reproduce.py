@@ -43,7 +43,7 @@ def reproduce(
     from lorpman.lab.reproduce.make import write
     from lorpman.lab.reproduce.registry import REPRODUCTIONS, get_reproduction
     from lorpman.lab.reproduce.requirements import describe
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
 
     root = data_root(data)
     if list_:

@@ -74,8 +74,8 @@ def _select_and_test(
     from lorpman.front.evaluate import evaluate
     from lorpman.front.select import select as search
     from lorpman.lab.datasets.splits import batches
-    from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-    from lorpman.lab.runs.runs import data_root, open_run
+    from lorpman.lab.runs.directory import data_root, open_run
+    from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 
     spec, model = open_run(run)
     tasks = spec.tasks()

@@ -23,7 +23,8 @@ from lorpman.cli.options import (
 from lorpman.cli.output import hypervolume_text, order_text, print_field, warn
 
 if TYPE_CHECKING:
-    from lorpman.lab.runs.runs import Result, Spec
+    from lorpman.lab.runs.spec import Spec
+    from lorpman.lab.runs.train import Result
 
 _Epochs = Annotated[int | None, typer.Option(help="Passes over the data [default: the preset's]")]
 # The limits are those of torch's generators.
@@ -77,8 +78,9 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with METHOD, and write the front to a run directory."""
-    from lorpman.lab.runs.runs import Spec, data_root
-    from lorpman.lab.runs.runs import train as train_run
+    from lorpman.lab.runs.directory import data_root
+    from lorpman.lab.runs.spec import Spec
+    from lorpman.lab.runs.train import train as train_run
     from lorpman.training.devices import Engine
 
     spec = Spec.make(problem, method, seed, read_overrides(set_, epochs), scale, recipe)

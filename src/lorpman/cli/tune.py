@@ -44,7 +44,7 @@ def tune(
     data: DataDirectory = None,
 ) -> None:
     """Search the paper's ranges with Optuna for the best validation hypervolume."""
-    from lorpman.lab.runs.runs import data_root
+    from lorpman.lab.runs.directory import data_root
     from lorpman.lab.tune import Sweep
     from lorpman.lab.tune import tune as run_study
 

@@ -11,8 +11,9 @@ from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
+from lorpman.lab.runs.directory import open_run, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
-from lorpman.lab.runs.runs import Spec, open_run, read_spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 
 Mode = Literal["any", "members", "stored"]

@@ -21,16 +21,11 @@ from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.registry import get_problem
+from lorpman.lab.runs.directory import epochs_done, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
-from lorpman.lab.runs.runs import (
-    Scale,
-    Spec,
-    epochs_done,
-    evaluate_run,
-    read_spec,
-    save_front,
-    train,
-)
+from lorpman.lab.runs.evaluation import evaluate_run, save_front
+from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.lab.runs.train import train
 from lorpman.lab.settings import Training
 from lorpman.preference import grid
 

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
-from lorpman.training.state import MakeOptimizer, MakeScheduler
+from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
 

@@ -14,11 +14,13 @@ from typing import Any
 from lorpman.errors import TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH, fit_spec
-from lorpman.lab.runs.runs import Scale, Spec, check_freezing
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.lab.runs.train import check_freezing, fit_spec
 from lorpman.lab.settings import Group, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
+from lorpman.training.options import Placement
 
 Ranges = Mapping[str, Sequence[Any]]
 Say = Callable[[str], None]
@@ -152,7 +154,7 @@ def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
 
     fabric = Engine().start([])
     try:
-        fit_spec(spec, model, splits, fabric=fabric, progress=False, on_epoch=watch)
+        fit_spec(spec, model, splits, placement=Placement(fabric), progress=False, on_epoch=watch)
     except TrainingDiverged:
         # An answer too: these settings do not work, and need not be tried again.
         trial.set_user_attr("diverged", True)

@@ -2,17 +2,11 @@
 
 import logging
 import os
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from lorpman.errors import ProcessLost, TrainingInterrupted, UsageError, unknown
+from lorpman.errors import UsageError, unknown
+from lorpman.training.lost_processes import watch_for_deaths
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -22,29 +16,25 @@ _REFUSED = {
     "fsdp": "it cuts weights into pieces, but theta(alpha) is computed from whole ones",
     "deepspeed": "it replaces the optimiser, but freezing must take theta_0 out of it",
 }
-_FIRST = "LORPMAN_FIRST_PROCESS"
-"""The variable with which the first process of a machine tells the others who it is."""
 PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
-_LOST = (
-    "connection closed",
-    "connection reset",
-    "gloo",
-    "nccl",
-    "broken pipe",
-    "recv",
-    "timed out",
-)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """How many processes train a run, where, and with which numbers."""
+    """How many processes train a run, where, and with which numbers.
+
+    Raises:
+        UsageError: for a number below 1, or a strategy or precision that is not known.
+    """
 
     devices: int = 1
     """Processes on this machine; under torchrun, whatever it has started."""
     nodes: int = 1
+    """Machines; the command is started on each of them."""
     strategy: str = "auto"
+    """How processes share the work: "auto" or "ddp"."""
     precision: str = "32-true"
+    """Of weights and activations, by Fabric's names."""
     own_preferences: bool = True
     """Every process draws preferences of its own, rather than all of them the same."""
     compiled: bool = False
@@ -63,14 +53,18 @@ class Engine:
             raise unknown("precision", self.precision, PRECISIONS)
 
     def described(self) -> dict[str, Any]:
-        """What a resumed run must share with the one before."""
+        """What a resumed run must share with the one before, as plain values."""
         values = asdict(self)
         values["devices"], values["nodes"] = self._size()
         del values["strategy"]
         return values
 
     def check_batch(self, batch_size: int) -> None:
-        """Refuse a global batch that cannot be shared out evenly."""
+        """Refuse a global batch that cannot be shared out evenly.
+
+        Raises:
+            UsageError: with the sizes that can.
+        """
         devices, nodes = self._size()
         if batch_size % (devices * nodes):
             raise UsageError(
@@ -79,7 +73,14 @@ class Engine:
             )
 
     def start(self, loggers: list[Any]) -> "Fabric":
-        """Start the other processes, if there are any, and join them."""
+        """Start the other processes, if there are any, and join them.
+
+        Args:
+            loggers: Fabric's, to which every epoch is told.
+
+        Raises:
+            UsageError: if this machine lacks the devices or the precision.
+        """
         from lightning_fabric import Fabric
 
         devices, nodes = self._size()
@@ -98,11 +99,12 @@ class Engine:
             ) from None
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         if devices * nodes > 1:
-            _DEATHS.watch(fabric.strategy.launcher)
+            watch_for_deaths(fabric)
             fabric.launch()
         return fabric
 
     def _size(self) -> tuple[int, int]:
+        """Processes per machine, and machines."""
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             return self.devices, self.nodes
         local = int(os.environ["LOCAL_WORLD_SIZE"])
@@ -112,92 +114,3 @@ class Engine:
 def is_first_process() -> bool:
     """Whether this process is the one that writes; known before any other is started."""
     return all(int(os.environ.get(name, "0")) == 0 for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
-
-
-@contextmanager
-def together(fabric: "Fabric") -> Iterator[None]:
-    """Run a block on all processes, and say in one line when another one was lost in it.
-
-    However the block ends, it is the first process that tells, and that decides the exit code.
-    """
-    try:
-        yield
-    except TrainingInterrupted:
-        if not fabric.is_global_zero:
-            raise SystemExit(0) from None
-        raise
-    except RuntimeError as error:
-        text = str(error).lower()
-        if fabric.world_size == 1 or not any(sign in text for sign in _LOST):
-            raise
-        raise ProcessLost(
-            _lost(f"process {fabric.global_rank} lost touch with another one")
-        ) from None
-    finally:
-        _DEATHS.leaving = True
-
-
-def leave(fabric: "Fabric") -> None:
-    """Part from the other processes; all but the first have nothing left to do."""
-    if fabric.world_size > 1:
-        fabric.barrier()
-        torch.distributed.destroy_process_group()
-        if not fabric.is_global_zero:
-            raise SystemExit(0)
-
-
-def _lost(what: str) -> str:
-    return f"{what}; this run is ended, continue it with --resume"
-
-
-class _Deaths(logging.Handler):
-    """Ends this process when another one that it may wait for in vain is dead.
-
-    Among the processes that Fabric starts, the first one looks after the others: where it finds
-    one dead, it logs that, and kills all, itself included. It would say nothing, and the exit
-    code (137, or ours) would depend on who noticed first; so this handler acts before it does.
-    Nobody looks after the first one: the others do so here.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.leaving = False
-        """This process ends by itself: the others may end before it does."""
-        self._launcher: Any = None
-
-    def watch(self, launcher: Any) -> None:
-        """Begin; before any other process is started. Under torchrun, which does it, nothing."""
-        if "TORCHELASTIC_RUN_ID" in os.environ:
-            return
-        self.leaving, self._launcher = False, launcher
-        if os.environ.get("LOCAL_RANK", "0") != "0" and _FIRST in os.environ:
-            threading.Thread(target=self._end_with_the_first, daemon=True).start()
-            return
-        os.environ[_FIRST] = str(os.getpid())
-        logger = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
-        logger.addHandler(self)
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "terminated with code" not in record.getMessage():
-            return
-        if self.leaving:
-            raise SystemExit  # of the thread that Fabric watches in, which goes on to kill
-        for process in self._launcher.procs:
-            process.kill()
-        self._end()
-
-    def _end_with_the_first(self) -> None:
-        while os.getppid() == int(os.environ[_FIRST]):
-            time.sleep(1)
-        if not self.leaving:
-            self._end()
-
-    def _end(self) -> None:
-        sys.stderr.write(f"lorpman: {_lost('a process of this run has died')}\n")
-        sys.stderr.flush()
-        os._exit(ProcessLost.code)
-
-
-_DEATHS = _Deaths()

@@ -1,10 +1,10 @@
-"""The first verb: one loop for every method. It reads like Algorithm 1 of the paper."""
+"""The first verb: one loop for every method. ``train_step`` reads like Algorithm 1 of the paper."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -15,15 +15,21 @@ from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.front.evaluate import evaluate
 from lorpman.manifold.base import Manifold, select_output
 from lorpman.preference import Sampler
-from lorpman.rules.base import Rule
+from lorpman.rules.base import Rule, Step
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
 from lorpman.training import checkpoint as checkpoints
+from lorpman.training.optimizers import Interval, MakeOptimizer, MakeScheduler
+from lorpman.training.options import (
+    Checkpoints,
+    FlatOptions,
+    Placement,
+    Validation,
+    group_options,
+)
 from lorpman.training.progress import Progress, progress_bar
-from lorpman.training.state import Interval, MakeOptimizer, MakeScheduler, Saver, Training
+from lorpman.training.saving import Saver
+from lorpman.training.state import TrainingState
 from lorpman.training.stop_signals import stop_requests
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,9 @@ class Epoch:
     learning_rate: float
     """Of its last step."""
     frozen: bool
+    """Whether the main weights stood still."""
     seconds: float
+    """Spent on it, validation included."""
 
 
 def fit(
@@ -57,106 +65,160 @@ def fit(
     optimizer: Optimizer | MakeOptimizer | None = None,
     scheduler: LRScheduler | MakeScheduler | None = None,
     scheduler_interval: Interval = "epoch",
-    validation: Iterable[Any] | None = None,
-    validation_alphas: Tensor | None = None,
-    seed: int | None = None,
-    fabric: "Fabric | None" = None,
-    own_preferences: bool = False,
-    compiled: bool = False,
     averaging: float = 0.0,
+    validation: Validation | Iterable[Any] | None = None,
+    seed: int | None = None,
+    placement: Placement | None = None,
+    checkpoint: Checkpoints | Path | str | None = None,
     progress: bool = True,
-    checkpoint: Path | str | None = None,
-    checkpoint_every: int | None = None,
-    resume: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
+    **flat: Unpack[FlatOptions],
 ) -> list[Epoch]:
     """Train ``model`` in place so that every preference gives a good trade-off.
 
-    Every step draws ``window`` preferences (Dirichlet with ``concentration``, unless a
-    ``sampler`` is given), runs the same mini-batch through the networks at all of them, and
-    lets ``objective`` (default: linear scalarisation) turn the losses into gradients. From
-    epoch ``freeze_epoch`` on, counted from 0, the main weights stay still.
+    Every step draws preferences, runs the same mini-batch through the networks at all of them,
+    and lets ``objective`` turn the losses into gradients.
 
-    ``optimizer`` and ``scheduler`` are instances, or functions that make one (default: Adam,
-    1e-3); schedulers move once per epoch, or with ``scheduler_interval="step"`` after every
-    step. With ``validation``, each epoch reports hypervolume, at ``validation_alphas`` or the
-    manifold's own preferences.
-    ``seed`` fixes the preferences; default: drawn from torch's global generator. ``fabric``
-    places the run (devices, precision, processes); with ``own_preferences`` every process draws
-    preferences of its own; ``compiled`` runs the networks through torch.compile. With
-    ``averaging``, the model shown and left in the end is an exponential mean over the steps, of
-    that decay (0.998, for instance). With ``checkpoint``, every epoch is saved there, and every
-    ``checkpoint_every`` steps; SIGINT and SIGTERM save and raise TrainingInterrupted; and
-    ``resume`` continues from the newest whole checkpoint, bit for bit on the CPU.
+    Args:
+        model: the manifold; any of them.
+        tasks: one per task of the model, in its order.
+        loader: yields batches ``(x, y)`` with one target per task in ``y``; iterated once per
+            epoch.
+        epochs: passes over ``loader``.
+        objective: a rule, usually a sum of terms; None for linear scalarisation.
+        window: preferences per step, b in the paper.
+        concentration: of the Dirichlet distribution they are drawn from, where the manifold
+            does not have preferences of its own.
+        sampler: draws them instead.
+        freeze_epoch: the epoch, counted from 0, from which on the main weights stay still.
+        freeze_heads: whether the heads stop with them.
+        optimizer: an instance, or a function that makes one from parameters; None for Adam
+            with a rate of 1e-3.
+        scheduler: an instance, or a function that makes one from the optimiser.
+        scheduler_interval: "epoch" or "step": when the schedule moves.
+        averaging: decay per step of an exponential mean of the weights (0.998, for instance),
+            which is what is shown, saved and left in the end; 0 for none.
+        validation: data on which every epoch reports its hypervolume: a loader, or a
+            :class:`~lorpman.training.options.Validation`.
+        seed: fixes the preferences; None to draw one from torch's global generator.
+        placement: devices, processes and precision.
+        checkpoint: where to save: a path, or a
+            :class:`~lorpman.training.options.Checkpoints`, which can also resume.
+        progress: whether to show it on standard error.
+        on_epoch: called with every :class:`Epoch` by the first process.
+        **flat: the fields of placement, checkpoint and validation as keywords: ``fabric``,
+            ``own_preferences``, ``compiled``, ``checkpoint_every``, ``resume``,
+            ``validation_alphas``.
+
+    Returns:
+        One record per epoch that was trained.
+
+    Raises:
+        UsageError: if options, tasks, data and model do not fit together.
+        TrainingDiverged: if a loss becomes NaN or infinite.
+        TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
+    groups = group_options(placement, checkpoint, validation, **flat)
     check_tasks(tasks, model.num_tasks)
+    _check_settings(epochs, window, freeze_epoch, averaging)
     if epochs > 1:
         check_repeatable(loader, "the loader")
-    _check_settings(epochs, window, freeze_epoch, checkpoint_every)
-    if not 0 <= averaging < 1:
-        raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
     draw = sampler if sampler is not None else model.sampler(concentration)
-    run = Training(
+    state = TrainingState(
         model,
         objective,
         optimizer,
         scheduler,
-        seed,
-        fabric,
-        own_preferences,
-        compiled,
-        averaging,
         scheduler_interval,
+        groups.placement,
+        averaging,
+        seed,
     )
-    path = None if checkpoint is None else Path(checkpoint)
-    if resume and path is not None and checkpoints.exists(path):
-        run.load(path, freeze_heads, loader)
-    first, shown = run.fabric.is_global_zero, progress and run.fabric.is_global_zero
+    path = None if groups.checkpoints.path is None else Path(groups.checkpoints.path)
+    if groups.checkpoints.resume and path is not None and checkpoints.exists(path):
+        state.resume(path, freeze_heads, loader)
+    first = state.fabric.is_global_zero
     length = len(loader) if isinstance(loader, Sized) else None
     history: list[Epoch] = []
     with (
         stop_requests(path is not None) as stop,
-        progress_bar(shown, epochs, run.epoch, run.steps, length) as bar,
+        progress_bar(progress and first, epochs, state.epoch, state.steps, length) as bar,
     ):
-        saver = Saver(path, checkpoint_every, stop)
-        while run.epoch < epochs:
-            run.begin_epoch(epochs)
-            if run.epoch == freeze_epoch and not run.frozen:
-                run.freeze(freeze_heads)
-            began = time.perf_counter() - run.seconds
-            _epoch(run, tasks, loader, draw, window, epochs, bar, saver)
-            means = run.finish_epoch()
-            volume = None
-            if validation is not None:
-                with run.shown():
-                    volume = _hypervolume(run, tasks, validation, validation_alphas)
-            named = {task.name: value for task, value in zip(tasks, means, strict=True)}
-            seconds = time.perf_counter() - began
-            record = Epoch(run.epoch, named, volume, run.last_rate, model.frozen, seconds)
+        saver = Saver(groups.checkpoints, stop)
+        while state.epoch < epochs:
+            began = time.perf_counter() - state.seconds
+            state.begin_epoch(epochs, freeze_epoch, freeze_heads)
+            _train_epoch(state, tasks, loader, draw, window, epochs, bar, saver)
+            record = _finish_epoch(state, tasks, groups.validation, began)
             history.append(record)
-            bar.epoch(record.number, named, volume)
+            bar.epoch(record.number, record.losses, record.hypervolume)
             if on_epoch is not None and first:
                 on_epoch(record)
-            saver.after_epoch(run, loader)
-    run.finish()
+            saver.after_epoch(state, loader)
+    state.finish()
     return history
 
 
-def _check_settings(
-    epochs: int, window: int, freeze_epoch: int | None, checkpoint_every: int | None
-) -> None:
-    if epochs < 1:
-        raise UsageError(f"epochs must be at least 1, got {epochs}")
-    if window < 1:
-        raise UsageError(f"window must be at least 1, got {window}")
-    if freeze_epoch is not None and freeze_epoch < 0:
-        raise UsageError(f"freeze_epoch must be 0 or more, got {freeze_epoch}")
-    if checkpoint_every is not None and checkpoint_every < 1:
-        raise UsageError(f"checkpoint_every must be at least 1 step, got {checkpoint_every}")
+def train_step(
+    state: TrainingState,
+    batch: Any,
+    tasks: Sequence[Task],
+    draw: Sampler,
+    window: int,
+    epochs: int,
+) -> Tensor:
+    """One step of Algorithm 1 of the paper on one mini-batch.
+
+    Args:
+        state: what is trained, and with what.
+        batch: the mini-batch ``(x, y)``.
+        tasks: one per task of the model.
+        draw: draws the preferences.
+        window: how many.
+        epochs: of the whole training, for rules that change over time.
+
+    Returns:
+        The losses ``[b, m]`` before the step.
+
+    Raises:
+        TrainingDiverged: if one of them is not finite.
+    """
+    # Draw b preferences alpha_1, ..., alpha_b from the simplex.
+    alphas = draw(state.model.num_tasks, window, state.generator).to(state.fabric.device)
+
+    # The loss f_i(theta(alpha_j)) of every task i at every preference j, on the same mini-batch.
+    def losses_at(alphas: Tensor, batch: Any) -> Tensor:
+        x, y = unpack(batch)
+        outputs = state.placed.forward(x, alphas)
+        rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
+        losses = torch.stack(rows)
+        _check_finite(losses, alphas, tasks, state)
+        return losses
+
+    # The gradient of sum_ji alpha_ji losses_ji + lambda_p R_p + lambda_o R_o, or of what the
+    # rule puts in its place. It asks for the losses itself: some rules look ahead.
+    state.placed.optimizer.zero_grad()
+    step = Step(
+        alphas=alphas,
+        model=state.model,
+        backward=state.placed.backward,
+        losses_at=losses_at,
+        batch=batch,
+        another_batch=state.another_batch,
+        epoch=state.epoch,
+        epochs=epochs,
+        optimizer=state.optimizer,
+    )
+    state.placed.gradients(step)
+    state.model.after_backward()
+
+    # Step on theta_0, A, B and the heads; on A, B and perhaps heads once theta_0 is frozen.
+    state.placed.optimizer.step()
+    return step.losses.detach()
 
 
-def _epoch(
-    run: Training,
+def _train_epoch(
+    state: TrainingState,
     tasks: Sequence[Task],
     loader: Iterable[Any],
     draw: Sampler,
@@ -165,53 +227,65 @@ def _epoch(
     bar: Progress,
     saver: Saver,
 ) -> None:
-    """The rest of one pass over the data."""
-    began = time.perf_counter() - run.seconds
-    for batch in run.begin(loader):
-        alphas = draw(run.model.num_tasks, window, run.generator)
-        losses = _step(run, batch, alphas, tasks, epochs)
-        run.losses += losses.mean(0).cpu()
-        run.steps += 1
-        run.seconds = time.perf_counter() - began
+    """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
+    began = time.perf_counter() - state.seconds
+    for batch in state.remaining_batches(loader):
+        losses = train_step(state, batch, tasks, draw, window, epochs)
+        state.finish_step(losses)
+        state.seconds = time.perf_counter() - began
         bar.step()
-        saver.after_step(run, loader)
+        saver.after_step(state, loader)
 
 
-def _step(run: Training, batch: Any, alphas: Tensor, tasks: Sequence[Task], epochs: int) -> Tensor:
-    """One step on one batch; the losses ``[b, m]`` before it."""
+def _finish_epoch(
+    state: TrainingState, tasks: Sequence[Task], validation: Validation | None, began: float
+) -> Epoch:
+    """Close the epoch, and score the present front where there is validation data."""
+    means = state.finish_epoch()
+    volume = None
+    if validation is not None:
+        with state.as_it_will_be():
+            volume = _hypervolume(state, tasks, validation)
+    return Epoch(
+        number=state.epoch,
+        losses={task.name: value for task, value in zip(tasks, means, strict=True)},
+        hypervolume=volume,
+        learning_rate=state.last_rate,
+        frozen=state.model.frozen,
+        seconds=time.perf_counter() - began,
+    )
 
-    def losses_at(alphas: Tensor, batch: Any) -> Tensor:
-        x, y = unpack(batch)
-        outputs = run.forward(x, alphas)
-        rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
-        losses = torch.stack(rows)
-        _check_finite(losses, alphas, tasks, run.epoch, run.steps)
-        return losses
 
-    assert run.data is not None
-    told = {"batch": batch, "another_batch": run.data.another, "epoch": run.epoch}
-    return run.step(losses_at, {"alphas": alphas, "epochs": epochs, **told})
-
-
-def _hypervolume(
-    run: Training, tasks: Sequence[Task], validation: Iterable[Any], alphas: Tensor | None
-) -> float:
+def _hypervolume(state: TrainingState, tasks: Sequence[Task], validation: Validation) -> float:
     """Of the present front, taken by the first process and told to the others."""
     volume = 0.0
-    if run.fabric.is_global_zero:
-        volume = float(evaluate(run.model, tasks, validation, alphas).hypervolume())
-    return run.fabric.broadcast(volume) if run.fabric.world_size > 1 else volume
+    if state.fabric.is_global_zero:
+        front = evaluate(state.model, tasks, validation.loader, validation.alphas)
+        volume = float(front.hypervolume())
+    return state.fabric.broadcast(volume) if state.fabric.world_size > 1 else volume
+
+
+def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averaging: float) -> None:
+    if epochs < 1:
+        raise UsageError(f"epochs must be at least 1, got {epochs}")
+    if window < 1:
+        raise UsageError(f"window must be at least 1, got {window}")
+    if freeze_epoch is not None and freeze_epoch < 0:
+        raise UsageError(f"freeze_epoch must be 0 or more, got {freeze_epoch}")
+    if not 0 <= averaging < 1:
+        raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
 
 
 def _check_finite(
-    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], epoch: int, step: int
+    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], state: TrainingState
 ) -> None:
+    """Stop at the first loss that is NaN or infinite, and say which it is."""
     if torch.isfinite(losses).all():
         return
     j, i = (~torch.isfinite(losses)).nonzero()[0].tolist()
     preference = ", ".join(f"{a:.3g}" for a in alphas[j].tolist())
     raise TrainingDiverged(
-        f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch {epoch + 1}, "
-        f"step {step + 1}, preference ({preference}); check this task's data or lower the "
-        "learning rate"
+        f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch "
+        f"{state.epoch + 1}, step {state.steps + 1}, preference ({preference}); check this "
+        "task's data or lower the learning rate"
     )

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 
-class Pass:
+class ResumableBatches:
     """One epoch's batches, and further ones for a rule that asks for them.
 
     What a loader draws (its order, its augmentations) depends on random states at the start of

@@ -5,7 +5,8 @@ from lorpman.lab.methods.registry import METHODS, get_method
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.networks.vgg import vgg16
 from lorpman.lab.problems.problem import Layer
-from lorpman.lab.runs.runs import Spec, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 from lorpman.preference import Angles
 
 CONTINUOUS = [name for name, method in METHODS.items() if method.kind == "continuous"]

@@ -7,7 +7,7 @@ from lorpman import UsageError
 from lorpman.lab.methods.registry import METHODS
 from lorpman.lab.problems.problem import Preset
 from lorpman.lab.problems.registry import PROBLEMS, get_problem
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.lab.settings import Training
 
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from lorpman.lab.problems.toy import objectives, pareto_set
-from lorpman.lab.runs.runs import Spec, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 
 
 def test_objectives_at_known_points():

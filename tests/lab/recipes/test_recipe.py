@@ -6,7 +6,7 @@ from command_line import refused
 from lorpman.errors import UsageError
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.recipes.recipe import get_recipe, recipe_names
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.lab.settings import Training
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from lorpman import UsageError
 from lorpman.lab.reproduce.similarity import _half_width, plot_similarity, similarities
-from lorpman.lab.runs.runs import Spec, train
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 
 
 def _run(folder, values):

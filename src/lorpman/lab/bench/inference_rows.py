@@ -13,7 +13,7 @@ from lorpman.lab.bench.subprocesses import run_python
 from lorpman.lab.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.lab.bench.workload import Workload, census, lenet, resnet
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import dirichlet
 from lorpman.rules.objective import Orthogonality, orthogonality

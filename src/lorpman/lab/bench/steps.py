@@ -8,12 +8,13 @@ from torch import Tensor, nn
 
 from lorpman.lab.bench.workload import Workload
 from lorpman.lab.datasets.splits import Batch
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 from lorpman.training.devices import Engine
-from lorpman.training.fit import _step
-from lorpman.training.state import Training
+from lorpman.training.fit import train_step
+from lorpman.training.options import Placement
+from lorpman.training.state import TrainingState
 
 _PLAIN_ENGINE = Engine()
 
@@ -47,17 +48,18 @@ class FitStep:
         training = spec.training
         rule, make = spec.method.rule(spec.own), training.make_optimizer()
         fabric, compiled = engine.start([]), engine.compiled
-        self.run = Training(model, rule, make, None, spec.seed, fabric, compiled=compiled)
+        placement = Placement(fabric, compiled=compiled)
+        self.run = TrainingState(model, rule, make, placement=placement, seed=spec.seed)
         self.tasks = tasks
         self.window = training.window
         self.draw = spec.sampler() or model.sampler(training.concentration)
-        self.batches = iter(self.run.begin(_Endless(batch)))
+        self.batches = iter(self.run.remaining_batches(_Endless(batch)))
 
     def __call__(self) -> Tensor:
         """The losses ``[b, m]`` before the step."""
-        alphas = self.draw(len(self.tasks), self.window, self.run.generator)
-        losses = _step(self.run, next(self.batches), alphas, self.tasks, 1)
-        self.run.losses += losses.mean(0).cpu()
+        batch = next(self.batches)
+        losses = train_step(self.run, batch, self.tasks, self.draw, self.window, epochs=1)
+        self.run.finish_step(losses)
         return losses
 
 

@@ -9,8 +9,8 @@ from lorpman.lab.bench.steps import FitStep
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import lenet
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.preference import grid
 from lorpman.task import Task

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
 from lorpman.lab.methods.method import Shared
 from lorpman.lab.networks.vgg import TaskNormVGG16, channels_last_helps
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.task import Task

@@ -12,8 +12,9 @@ from lorpman.lab.reproduce.markdown import as_json, as_markdown
 from lorpman.lab.reproduce.measures import data_note
 from lorpman.lab.reproduce.reproduction import Evidence, Found, Line, Needed, Reproduction, Row
 from lorpman.lab.reproduce.requirements import check_data, is_generated, runs_folder
+from lorpman.lab.runs.directory import epochs_done, read_spec
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import Scale, Spec, epochs_done, read_spec
+from lorpman.lab.runs.spec import Scale, Spec
 
 Tell = Callable[[str], None]
 

@@ -15,8 +15,8 @@ from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.reproduce.reproduction import Column, Evidence
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-from lorpman.lab.runs.runs import open_run
+from lorpman.lab.runs.directory import open_run
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
 from lorpman.metrics import PixelAccuracy, RelativeDepthError, cross_entropy, depth_l1

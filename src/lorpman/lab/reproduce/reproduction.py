@@ -10,7 +10,7 @@ from lorpman._files import read_json
 from lorpman.front.front import Front
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.runs.epoch_log import read_notes
-from lorpman.lab.runs.runs import Scale, Spec
+from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import format_assignments
 
 Settings = Mapping[str, Any]

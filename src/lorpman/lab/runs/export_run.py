@@ -11,8 +11,8 @@ from lorpman.errors import UsageError
 from lorpman.front.evaluate import evaluate, scores_of
 from lorpman.front.export import Exported, export, export_network, recalibrate
 from lorpman.lab.datasets.splits import Splits, batches
-from lorpman.lab.runs.fit_spec import EVALUATION_BATCH
-from lorpman.lab.runs.runs import Spec
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 

@@ -11,7 +11,7 @@ import lorpman as lp
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Arrays, batches
 from lorpman.training import checkpoint
-from lorpman.training.averaging import Averaging
+from lorpman.training.weight_averaging import WeightAverage
 from properties import assert_resumes_to_the_same_bits
 
 TASKS = [lp.Task(name, F.mse_loss, F.mse_loss, maximise=False, reference=9.0) for name in "ab"]
@@ -36,7 +36,7 @@ def _fit(model, epochs=4, **options):
 
 def test_the_mean_is_that_of_the_weights_after_every_step():
     linear = nn.Linear(1, 1, bias=False)
-    averaging = Averaging(linear, 0.9)
+    averaging = WeightAverage(linear, 0.9)
     expected = linear.weight.item()
     for step in range(1, 200):
         with torch.no_grad():
@@ -46,7 +46,7 @@ def test_the_mean_is_that_of_the_weights_after_every_step():
         expected = decay * expected + (1 - decay) * step
     assert averaging.means["weight"].item() == pytest.approx(expected, rel=1e-5)
     assert linear.weight.item() == 199.0
-    with averaging.shown():
+    with averaging.in_place():
         assert linear.weight.item() == pytest.approx(expected, rel=1e-5)
     assert linear.weight.item() == 199.0
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Averaging:
+class WeightAverage:
     """Follows a model's weights step by step; the mean is what is shown, saved and kept.
 
     ``mean <- decay mean + (1 - decay) weights`` after every step, and in step n with a decay of
@@ -26,7 +26,8 @@ class Averaging:
         """Take one step's weights into the mean."""
         self.steps += 1
         now, weight = self._floats(), 1 - min(self.decay, self.steps / (self.steps + 9))
-        torch._foreach_lerp_(list(self.means.values()), list(now.values()), weight)
+        for name, mean in self.means.items():
+            mean.lerp_(now[name], weight)
 
     def restart(self) -> None:
         """Begin again from the trained weights, after the model moved some into others: a mean
@@ -34,16 +35,16 @@ class Averaging:
         self.means, self.steps = self._copies(), 0
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
+    def in_place(self) -> Iterator[None]:
         """The model has the mean as its weights inside this context."""
         trained = self._copies()
-        self.settle()
+        self.keep()
         try:
             yield
         finally:
             self._put(trained)
 
-    def settle(self) -> None:
+    def keep(self) -> None:
         """Give the model the mean for good."""
         self._put(self.means)
 

@@ -1,0 +1,129 @@
+"""Run directories: which one may be written, what stands in it, and how it is opened again."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lorpman._files import read_json, write_json
+from lorpman.errors import UsageError
+from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.manifold.base import Manifold
+from lorpman.training import checkpoint as checkpoints
+from lorpman.training.devices import Engine
+from lorpman.training.state import load_weights
+
+_FORMAT = 1
+
+
+def data_root(data: Path | None) -> Path:
+    """Where the data is: the option, else LORPMAN_DATA, else a cache directory."""
+    if data is not None:
+        return data
+    if "LORPMAN_DATA" in os.environ:
+        return Path(os.environ["LORPMAN_DATA"])
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return Path(cache).expanduser() / "lorpman" / "data"
+
+
+def epochs_done(run: Path) -> int:
+    """How many epochs of a run are saved."""
+    return checkpoints.epochs_done(run / "checkpoint.safetensors")
+
+
+def open_run(run: Path) -> tuple[Spec, Manifold]:
+    """The settings of a run directory, and its manifold with the trained weights."""
+    spec = read_spec(run)
+    model = spec.build()
+    path = run / "checkpoint.safetensors"
+    load_weights(model, checkpoints.load(path)["model"], path)
+    return spec, model.eval()
+
+
+def read_spec(run: Path) -> Spec:
+    """The settings of a run directory."""
+    if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
+        raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
+    described = read_json(run / "run.json", "run")
+    try:
+        if described["format"] != _FORMAT:
+            raise UsageError(
+                f"{run} was written by another version: expected format {_FORMAT}, "
+                f"found {described['format']}"
+            )
+        keys = ("problem", "method", "seed", "settings")
+        problem, method, seed, settings = (described[key] for key in keys)
+        scale: Scale = "laptop" if described.get("scale") == "laptop" else "paper"
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"run {run / 'run.json'} is not a run description: {error}") from None
+    kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
+    for key, kind in kinds.items():
+        if type(described[key]) is not kind:
+            found = f"{key} must be {kind.__name__}, found {described[key]!r}"
+            raise UsageError(f"run {run / 'run.json'} is not a run description: {found}")
+    return Spec.make(problem, method, seed, settings, scale)
+
+
+def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
+    """Refuse a directory that holds something else than this run, without touching it."""
+    existing = out / "run.json"
+    try:
+        there, empty = existing.exists(), not (out.is_dir() and any(out.iterdir()))
+    except OSError as error:
+        raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    if not there:
+        if not empty:
+            raise UsageError(f"{out} is not empty and holds no run; choose another --out")
+    elif not resume:
+        raise UsageError(
+            f"{out} already holds a run; pass --resume to continue it, or another --out"
+        )
+    elif read_spec(out).identity() != spec.identity():
+        raise UsageError(
+            f"{out} holds a run with other settings; resume it with the settings in {existing}"
+        )
+    elif (before := _engine_of(existing, engine)) != engine.described():
+        raise UsageError(f"{out} was trained with other devices or precision: {before}")
+
+
+def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
+    """What a run was trained on; runs from before there was a setting have its default."""
+    before = read_json(run_file, "run").get("engine", engine.described())
+    return {**Engine().described(), **before}
+
+
+def make_directory(out: Path) -> None:
+    """The directory of a run; not before its data is there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+
+
+def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
+    """Make ``out``, which is held, this run's directory."""
+    # safetensors writes to names of its own first, and a kill leaves them behind.
+    for leftover in out.glob(".tmp??????"):
+        leftover.unlink(missing_ok=True)
+    if not (out / "run.json").exists():
+        facts = {
+            "format": _FORMAT,
+            **spec.described(),
+            "scale": spec.scale,
+            "recipe": spec.recipe,
+            **_provenance(model, engine),
+        }
+        write_json(out / "run.json", facts)
+
+
+def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:
+    packages = ("lorpman", "torch", "lightning-fabric", "moocore", "numpy")
+    return {
+        "parameters": model.num_parameters(),
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "engine": engine.described(),
+        "threads": torch.get_num_threads(),
+    }

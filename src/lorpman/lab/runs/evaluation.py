@@ -1,0 +1,30 @@
+"""Scoring a trained run again, on any split of its data."""
+
+from pathlib import Path
+
+from lorpman.errors import unknown
+from lorpman.front.evaluate import evaluate
+from lorpman.front.front import Front
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.runs.directory import open_run
+
+SPLITS = ("train", "validation", "test")
+EVALUATION_BATCH = 1000
+"""Samples per batch where nothing is learned; it changes no score."""
+
+
+def evaluate_run(run: Path, split: str, root: Path) -> Front:
+    """The front of a finished run on one of its splits; :func:`save_front` writes it."""
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    spec, model = open_run(run)
+    data = getattr(spec.load(root), split)
+    loader = batches(data, EVALUATION_BATCH)
+    return evaluate(model, spec.tasks(), loader, label=spec.method.name)
+
+
+def save_front(front: Front, run: Path, split: str) -> None:
+    """Write a run's front, and its picture, beside the run's own."""
+    name = "front" if split == "test" else f"front-{split}"
+    front.save(run / f"{name}.json")
+    front.plot(run / f"{name}.png")

@@ -1,0 +1,116 @@
+"""What decides a run's numbers: a problem, a method, a seed and all their settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from lorpman.errors import UsageError
+from lorpman.lab.datasets.splits import Splits
+from lorpman.lab.methods.method import Method
+from lorpman.lab.methods.registry import get_method
+from lorpman.lab.problems.problem import Layer, Problem
+from lorpman.lab.problems.registry import get_problem
+from lorpman.lab.recipes.recipe import get_recipe
+from lorpman.lab.settings import Group, Training, distribute
+from lorpman.manifold.base import Manifold
+from lorpman.preference import Sampler, Stratified
+from lorpman.task import Task
+
+Scale = Literal["paper", "laptop"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that decides a run's numbers, before anything is loaded."""
+
+    problem: Problem
+    method: Method
+    seed: int
+    training: Training
+    own: Group
+    """The method's settings."""
+    data: Group
+    """The problem's settings."""
+    scale: Scale = "paper"
+    """laptop where the preset was reduced; told, but no part of the identity."""
+    recipe: str | None = None
+    """The recipe that the settings started from; likewise."""
+
+    @classmethod
+    def make(
+        cls,
+        problem: str,
+        method: str,
+        seed: int,
+        overrides: Mapping[str, Any],
+        scale: Scale = "paper",
+        recipe: str | None = None,
+    ) -> "Spec":
+        """The preset at the given scale, then the recipe, then ``overrides``."""
+        row, rival = get_problem(problem), get_method(method)
+        preset = row.preset()
+        reduced = preset.laptop if scale == "laptop" else None
+        layers: list[Layer] = [preset, reduced] if reduced else [preset]
+        values = dict(rival.defaults)
+        for layer in layers:
+            values = layer.over(values, method, rival.defaults)
+        if recipe is not None:
+            values = get_recipe(recipe).over(values, method, rival.defaults, overrides)
+        values |= overrides
+        groups: dict[str, type[Group]] = {
+            "training": Training,
+            "own": rival.settings,
+            "data": row.settings,
+        }
+        parts = distribute(values, groups)
+        training = parts["training"]
+        assert isinstance(training, Training)
+        if training.sampling == "stratified" and not rival.takes_sampling:
+            raise UsageError(f"{method} draws no preferences by sampling; leave it out")
+        taken: Scale = scale if reduced else "paper"
+        return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
+
+    def settings(self) -> dict[str, Any]:
+        """All settings as one flat, JSON-ready mapping."""
+        groups = (self.training, self.own, self.data)
+        return {k: v for group in groups for k, v in group.model_dump(mode="json").items()}
+
+    def identity(self) -> dict[str, Any]:
+        """What two runs must share to be the same run."""
+        settings = {k: v for k, v in self.settings().items() if k not in Training.WATCHING}
+        return {**self.described(), "settings": settings}
+
+    def described(self) -> dict[str, Any]:
+        """What makes this again: :meth:`make` and the scale take it."""
+        return {
+            "problem": self.problem.name,
+            "method": self.method.name,
+            "seed": self.seed,
+            "settings": self.settings(),
+        }
+
+    def tasks(self) -> list[Task]:
+        return self.problem.tasks(self.data)
+
+    def load(self, root: Path) -> Splits:
+        return self.problem.load(root, self.data)
+
+    def sampler(self) -> Sampler | None:
+        """How preferences are drawn, where the method does not leave that to its manifold."""
+        if self.method.sampler is not None:
+            return self.method.sampler(self.own)
+        if self.training.sampling == "stratified":
+            return Stratified(self.training.concentration)
+        return None
+
+    def build(self) -> Manifold:
+        """The untrained manifold; the seed decides its start."""
+        torch.manual_seed(self.seed)
+        network = self.problem.network(self.data)
+        model = self.method.manifold(network, len(self.tasks()), self.problem.shared, self.own)
+        if self.problem.start is not None:
+            self.problem.start(model)
+        return model

@@ -1,0 +1,193 @@
+"""Training a problem with a method into a run directory."""
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from lorpman._files import held
+from lorpman.front.evaluate import evaluate
+from lorpman.front.front import Front
+from lorpman.front.plot_ranks import plot_ranks
+from lorpman.lab.datasets.process_shares import shared_batches
+from lorpman.lab.datasets.splits import Splits, batches, first_batches
+from lorpman.lab.runs.directory import check_free, claim, make_directory
+from lorpman.lab.runs.epoch_log import Notes, make_loggers
+from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.spec import Spec
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.low_rank import LowRank
+from lorpman.preference import grid
+from lorpman.training.devices import Engine, is_first_process
+from lorpman.training.fit import Epoch, fit
+from lorpman.training.lost_processes import end_other_processes, one_line_for_lost_processes
+from lorpman.training.options import Checkpoints, Placement, Validation
+
+
+@dataclass(frozen=True)
+class Result:
+    """What training left behind."""
+
+    model: Manifold
+    front: Front
+    network_parameters: int
+    seconds: float
+    note: str
+    """How the data differs from the official splits, if it does."""
+
+
+def train(
+    spec: Spec,
+    out: Path,
+    root: Path,
+    *,
+    resume: bool = False,
+    progress: bool = True,
+    checkpoint_every: int | None = None,
+    engine: Engine | None = None,
+    loggers: Sequence[str] = (),
+) -> Result:
+    """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it.
+
+    Args:
+        spec: what decides the run's numbers.
+        out: the run directory; made if it is not there.
+        root: where datasets are.
+        resume: continue the run that ``out`` holds.
+        progress: whether to show it on standard error.
+        checkpoint_every: steps between checkpoints within an epoch; None for none.
+        engine: devices, processes and precision; None for one process.
+        loggers: "csv" or "tensorboard", beside the run's own log.
+
+    Raises:
+        UsageError: if ``out`` holds something else, or settings, data and machine do not fit.
+        TrainingDiverged: if a loss becomes NaN or infinite.
+        TrainingInterrupted: if a signal ended training, after a checkpoint.
+    """
+    engine = engine or Engine()
+    engine.check_batch(spec.training.batch_size)
+    watchers = make_loggers(loggers, out)
+    first = is_first_process()
+    if first:
+        check_free(out, spec, engine, resume)
+    splits = spec.load(root)
+    model = spec.build()
+    check_freezing(spec, model)
+    with ExitStack() as alone:
+        if first:
+            make_directory(out)
+            alone.enter_context(held(out))
+            # Another training may have come and gone while the data was loaded.
+            check_free(out, spec, engine, resume)
+            claim(out, spec, model, engine)
+        fabric = engine.start(watchers)
+        with one_line_for_lost_processes(fabric):
+            log = None
+            if fabric.is_global_zero:
+                log = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
+            checkpoints = Checkpoints(out / "checkpoint.safetensors", checkpoint_every, resume)
+            fit_spec(
+                spec,
+                model,
+                splits,
+                placement=Placement(fabric, engine.own_preferences, engine.compiled),
+                checkpoint=checkpoints,
+                progress=progress,
+                on_epoch=None if log is None else log.add,
+            )
+            end_other_processes(fabric)
+        assert log is not None  # only the first process is still here
+        front = _write_front(spec, model, splits, log, out)
+    network = model.solution(model.preferences()[0])
+    count = sum(p.numel() for p in network.parameters())
+    return Result(model, front, count, log.seconds(), splits.note)
+
+
+def _write_front(spec: Spec, model: Manifold, splits: Splits, log: Notes, out: Path) -> Front:
+    """Score the trained model on the test split, and write its front and its pictures."""
+    loader = batches(splits.test, EVALUATION_BATCH)
+    front = evaluate(model, spec.tasks(), loader, label=spec.method.name)
+    front.save(out / "front.json")
+    front.plot(out / "front.png")
+    if spec.problem.figure is not None:
+        spec.problem.figure(log.read(), front, out / f"{spec.problem.name}.png")
+    if isinstance(model, LowRank) and model.budget is not None:
+        plot_ranks(model, out / "ranks.png")
+    return front
+
+
+def fit_spec(
+    spec: Spec,
+    model: Manifold,
+    splits: Splits,
+    *,
+    placement: Placement,
+    checkpoint: Checkpoints | None = None,
+    progress: bool = True,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> list[Epoch]:
+    """Train ``model`` with the settings of ``spec``, without writing anything but checkpoints.
+
+    Args:
+        spec: the settings.
+        model: what ``spec.build()`` gave.
+        splits: what ``spec.load(root)`` gave.
+        placement: devices, processes and precision.
+        checkpoint: where to save, and whether to resume.
+        progress: whether to show it on standard error.
+        on_epoch: called with every epoch's record by the first process.
+    """
+    assert placement.fabric is not None
+    training = spec.training
+    order = torch.Generator().manual_seed(spec.seed)
+    rank, world = placement.fabric.global_rank, placement.fabric.world_size
+    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
+    random.seed(spec.seed)
+    np.random.seed(spec.seed % 2**32)  # noqa: NPY002
+    return fit(
+        model,
+        spec.tasks(),
+        shared_batches(splits.train, training.batch_size, order, rank, world),
+        epochs=training.epochs,
+        objective=spec.method.rule(spec.own),
+        window=training.window,
+        concentration=training.concentration,
+        sampler=spec.sampler(),
+        freeze_epoch=training.freeze_epoch,
+        freeze_heads=training.freeze_heads,
+        optimizer=training.make_optimizer(),
+        scheduler=training.make_scheduler(),
+        averaging=training.averaging,
+        validation=_validation(spec, model, splits),
+        seed=spec.seed,
+        placement=placement,
+        checkpoint=checkpoint,
+        progress=progress,
+        on_epoch=on_epoch,
+    )
+
+
+def check_freezing(spec: Spec, model: Manifold) -> None:
+    """Refuse to freeze what cannot be, before a directory is made and epochs are spent.
+
+    Raises:
+        UsageError: by the manifold, with its reason.
+    """
+    core = getattr(model, "inner", model)
+    if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
+        core.freeze()
+
+
+def _validation(spec: Spec, model: Manifold, splits: Splits) -> Validation | None:
+    """A quick look after every epoch: the first validation samples, at some preferences."""
+    samples, preferences = spec.training.watch_samples, spec.training.watch_preferences
+    if not samples:
+        return None
+    alphas = None
+    if preferences is not None and len(model.preferences()) > preferences:
+        alphas = grid(model.num_tasks, preferences)
+    return Validation(first_batches(splits.validation, samples, EVALUATION_BATCH), alphas)

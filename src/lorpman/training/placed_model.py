@@ -1,0 +1,89 @@
+"""A model and its optimiser as they stand on a run's devices, wrapped by Fabric."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from lorpman._torch import forward_without_ban, setup_as_compiled
+from lorpman.errors import UsageError
+from lorpman.manifold.base import Manifold
+from lorpman.rules.base import Rule, Step
+from lorpman.training.options import Placement
+from lorpman.training.processes import average_gradients
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+class PlacedModel:
+    """Runs the model in the run's precision, and gives every process the same gradients.
+
+    Args:
+        model: the manifold that is trained.
+        rule: turns its losses into gradients.
+        optimizer: moves the parameters of both.
+        placement: devices, processes and precision.
+    """
+
+    def __init__(
+        self, model: Manifold, rule: Rule, optimizer: Optimizer, placement: Placement
+    ) -> None:
+        self.model, self.rule, self.plain_optimizer = model, rule, optimizer
+        self.fabric = _one_process() if placement.fabric is None else placement.fabric
+        self.compiled = placement.compiled
+        self._synchronised = False
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Wrap model and optimiser; again whenever parameters stop being trained or shrink."""
+        # The wrapper before this one holds on to parameters of the sizes that it saw.
+        self.wrapped = self.optimizer = cast("Any", None)
+        self.rule.to(self.fabric.device)
+        module: nn.Module = self.model
+        if self.compiled:
+            module = cast("nn.Module", torch.compile(self.model))
+        # Compiled inside Fabric's wrapper and not around it, since forward looks into the wrapper.
+        self.wrapped, self.optimizer = setup_as_compiled(self.fabric, module, self.plain_optimizer)
+
+    def forward(self, x: Any, alphas: Tensor) -> Any:
+        """The outputs at ``alphas [b, m]``, in the run's precision and seen by its processes.
+
+        Without Fabric's ban on gradients that do not come from ``fabric.backward``: rules that
+        balance tasks take their own.
+        """
+        return forward_without_ban(self.fabric, self.wrapped, x, alphas)
+
+    def backward(self, loss: Tensor) -> None:
+        """Back-propagate a scalar; the wrapper averages its gradients over all processes."""
+        self._synchronised = True
+        self.fabric.backward(loss)
+
+    def gradients(self, step: Step) -> None:
+        """Let the rule leave its gradients, the same on every process.
+
+        Raises:
+            UsageError: if the rule takes gradients itself where losses are scaled.
+        """
+        self._synchronised = False
+        try:
+            self.rule.backward(step)
+        except RuntimeError as error:
+            if "fabric.backward" not in str(error):
+                raise
+            raise UsageError(
+                f"{type(self.rule).__name__} takes gradients itself, without the scaling of "
+                "losses that 16-mixed needs; use the precision bf16-mixed or 32-true"
+            ) from None
+        if self.fabric.world_size > 1:
+            # The wrapper knows neither gradients that a rule set by itself, nor the rule's own
+            # parameters.
+            unseen = [] if self._synchronised else list(self.model.parameters())
+            average_gradients(self.fabric, [*unseen, *self.rule.parameters()])
+
+
+def _one_process() -> "Fabric":
+    from lightning_fabric import Fabric
+
+    return Fabric(devices=1)

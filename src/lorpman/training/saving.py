@@ -1,0 +1,59 @@
+"""When a checkpoint is due, and what a signal to stop does."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lorpman.errors import TrainingInterrupted
+from lorpman.training import checkpoint
+from lorpman.training.options import Checkpoints
+from lorpman.training.processes import agree
+from lorpman.training.state import TrainingState
+from lorpman.training.stop_signals import Stop
+
+
+class Saver:
+    """Writes checkpoints when they are due, and when a signal has asked to stop.
+
+    Args:
+        checkpoints: where, and how often.
+        stop: what the signal handlers write into.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, stop: Stop) -> None:
+        self._path = None if checkpoints.path is None else Path(checkpoints.path)
+        self._every = checkpoints.every
+        self._stop = stop
+
+    def after_step(self, state: TrainingState, loader: Iterable[Any]) -> None:
+        """Save if so many steps are done; see :meth:`after_epoch`."""
+        due = self._every is not None and state.steps % self._every == 0
+        self._save(state, loader, due)
+
+    def after_epoch(self, state: TrainingState, loader: Iterable[Any]) -> None:
+        """Save; then stop if a signal has asked for it.
+
+        Raises:
+            TrainingInterrupted: after the checkpoint, if a signal has come.
+        """
+        self._save(state, loader, True)
+
+    def _save(self, state: TrainingState, loader: Iterable[Any], due: bool) -> None:
+        if self._path is None:
+            return
+        # Signals reach processes at different times: all of them must stop at one step.
+        signal = int(agree(state.fabric, torch.tensor(self._stop.signal), "max"))
+        if not due and not signal:
+            return
+        content = state.as_checkpoint(loader)
+        if state.fabric.is_global_zero:
+            checkpoint.save(content, self._path)
+        if signal:
+            where = f"after epoch {state.epoch}" + (f", step {state.steps}" if state.steps else "")
+            raise TrainingInterrupted(
+                f"stopped by signal {signal} {where}; saved in {self._path}, "
+                "continue with --resume (resume=True)",
+                signal,
+            )
