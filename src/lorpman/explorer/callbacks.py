@@ -1,9 +1,9 @@
-"""What the page asks of this process, and what its own script does."""
+"""What the page asks of this process: the scores at a preference, or the preference for scores."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
+from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from lorpman.errors import UsageError
 from lorpman.explorer.bounds import read_bounds
@@ -19,7 +19,6 @@ from lorpman.explorer.request_guard import RequestRefused
 
 def register_callbacks(app: Dash, queries: Queries) -> None:
     """Tie the page to what it can ask for."""
-    _register_script(app)
     _register_point(app, queries)
     _register_search(app, queries)
 
@@ -111,59 +110,3 @@ def _register_search(app: Dash, queries: Queries) -> None:
         # The count of clicks makes every answer a new one, also where the same was found again.
         found = {"run": run.key, "alpha": alpha, "click": int(clicks)}
         return found, search_result(run, queries.live_runs.get(run.key), bounds, choice)
-
-
-def _register_script(app: Dash) -> None:
-    """What the browser does by itself; see ``assets/explorer.js``."""
-    weights = {"type": "weight", "index": ALL}
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "prefer"),
-        Output("preference", "data"),
-        Output(weights, "value"),
-        Output("place", "value"),
-        Output("run", "value"),
-        Output("front", "clickData"),
-        Output("flat", "clickData"),
-        Input(weights, "value"),
-        Input("place", "value"),
-        Input("run", "value"),
-        Input("front", "clickData"),
-        Input("flat", "clickData"),
-        Input("picked", "data"),
-        Input("found", "data"),
-        State("runs", "data"),
-        State("preference", "data"),
-    )
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "follow"),
-        Output("address", "data"),
-        Output("link", "children"),
-        Output("moving", "children"),
-        Output("where", "children"),
-        Input("preference", "data"),
-        Input("now", "data"),
-        Input("shown", "value"),
-        Input({"type": "bound", "index": ALL}, "value"),
-        State("runs", "data"),
-        State("ends", "data"),
-    )
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "draw"),
-        Output("front", "figure"),
-        Output("flat", "figure"),
-        Input("drawn", "data"),
-        Input("drawn-flat", "data"),
-        Input("now", "data"),
-        Input("shown", "value"),
-        Input("curves", "data"),
-        Input("brush", "data"),
-        Input("look", "data"),
-        State("ends", "data"),
-    )
-    inside = {"type": "inside", "index": ALL}
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "dress"),
-        Output(inside, "figure"),
-        Input("look", "data"),
-        State(inside, "figure"),
-    )

@@ -14,6 +14,7 @@ from lorpman.explorer.callbacks import register_callbacks
 from lorpman.explorer.live_run import LiveRun
 from lorpman.explorer.opened_run import OpenedRun, open_runs
 from lorpman.explorer.page import page_layout
+from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
 from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
@@ -39,6 +40,7 @@ class _QuietHandler(WSGIRequestHandler):
     timeout = 60  # seconds; whoever sends nothing for so long is let go
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Print nothing about a request that was answered."""
         del code, size
 
     def log_error(self, format: str, *arguments: Any) -> None:
@@ -125,6 +127,7 @@ def _make_app(
         dev_tools_disable_version_check=True,
     )
     app.layout = page_layout(runs, live_runs)
+    register_page_script(app)
     register_callbacks(app, queries)
     register_routes(app.server, queries)
     # What Dash does at the first request of a server; callbacks have no names before it.
