@@ -1,7 +1,5 @@
 """Two tasks."""
 
-import torch
-
 from lorpman.explorer.figures.curves import draw_curves, live_curve
 
 
@@ -24,5 +22,6 @@ def test_several_runs_have_a_colour_each(opened):
 def test_the_live_line_follows_the_preference(opened):
     trace = live_curve(opened, opened.front)
     order = opened.front.alphas[:, 0].argsort()
-    assert torch.equal(torch.tensor(trace["x"]).double(), opened.front.scores[order, 0].double())
+    assert trace["x"] == opened.front.scores[order, 0].tolist()
+    assert trace["y"] == opened.front.scores[order, 1].tolist()
     assert trace["meta"]["run"] == opened.key
