@@ -25,16 +25,14 @@ def selection_arguments(front: Front, bounds: Mapping[str, float]) -> dict[str, 
     Returns:
         Keyword arguments of ``Front.select`` and ``lorpman.select``.
     """
-    up = dict(zip(front.tasks, front.maximise, strict=True))
     rest = _tasks_to_improve(front, bounds)
-    demand: dict[str, Any] = {
-        "at_least": {task: bound for task, bound in bounds.items() if up[task]},
-        "at_most": {task: bound for task, bound in bounds.items() if not up[task]},
-    }
+    demand: dict[str, Any] = {"at_least": {}, "at_most": {}}
+    for task, bound in bounds.items():
+        demand[front.direction(task).bound][task] = bound
     if len(rest) == 1:
         return demand | {"best": rest[0]}
     weights = {task: weight for task, weight in score_weights(front).items() if task in rest}
-    signed = {task: weight if up[task] else -weight for task, weight in weights.items()}
+    signed = {task: front.direction(task).orient(weight) for task, weight in weights.items()}
     return demand | {"utility": lambda scores: sum(w * scores[t] for t, w in signed.items())}
 
 
@@ -55,10 +53,10 @@ def score_weights(front: Front) -> dict[str, float]:
 def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
     """The ``lorpman select`` that searches for the same."""
     front = run.front
-    up = dict(zip(front.tasks, front.maximise, strict=True))
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():
-        parts += ["--at-least" if up[task] else "--at-most", f"{task}={bound:g}"]
+        option = front.direction(task).bound.replace("_", "-")
+        parts += [f"--{option}", f"{task}={bound:g}"]
     rest = _tasks_to_improve(front, bounds)
     if len(rest) == 1:
         parts += ["--best", rest[0]]

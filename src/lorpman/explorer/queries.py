@@ -20,7 +20,8 @@ from lorpman.explorer.live_run import LiveRun, round_preference
 from lorpman.explorer.opened_run import OpenedRun
 from lorpman.explorer.request_guard import RequestRefused
 from lorpman.explorer.samples import Prediction
-from lorpman.front.front import Choice, Front
+from lorpman.front.choice import Choice
+from lorpman.front.front import Front
 from lorpman.lab.runs.export_run import take
 from lorpman.preference import as_preference
 

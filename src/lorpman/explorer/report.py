@@ -14,8 +14,7 @@ from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
-from lorpman.front.hypervolume import non_dominated_mask
-from lorpman.front.plot import volume_text
+from lorpman.front.plot_style import volume_text
 
 _ASSETS = Path(__file__).parent / "assets"
 # Draws the figures, and again when light becomes dark or the window narrow.
@@ -108,7 +107,7 @@ def _figure_card(panel: Panel) -> str:
 
 def _points_card(run: OpenedRun) -> str:
     front = run.front
-    best = non_dominated_mask(front.scores, front.maximise).tolist()
+    best = front.non_dominated_mask().tolist()
     head = ["on the front", *front.tasks, *(f"weight of {task}" for task in front.tasks)]
     rows = [
         ["yes" if bold else "", *(f"{s:.4f}" for s in scores), *(f"{w:.3g}" for w in alpha)]

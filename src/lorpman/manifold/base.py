@@ -12,8 +12,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.utils import _pytree as pytree
 
+from lorpman._torch import parameter_places, parameters_replaced, tree_map
 from lorpman.errors import UsageError
 from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
 from lorpman.manifold.shared_bottom import SharedBottom
@@ -200,29 +200,12 @@ class ParameterManifold(Manifold):
         return outputs
 
     def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
-        places = [(place, value) for name, value in varied.items() for place in self._places[name]]
-        own = [module._parameters[key] for (module, key), _ in places]
-        try:
-            for (module, key), value in places:
-                module._parameters[key] = value  # type: ignore[assignment]
+        with parameters_replaced(self._places, varied):
             return self.network(x)
-        finally:
-            for ((module, key), _), parameter in zip(places, own, strict=True):
-                module._parameters[key] = parameter
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
-        """The modules that hold each parameter, and its name there: several if it is tied.
-
-        Not their dictionaries: torch.export puts copies in place of those.
-        """
-        names = {parameter: name for name, parameter in self.network.named_parameters()}
-        places: dict[str, list[tuple[nn.Module, str]]] = {name: [] for name in names.values()}
-        for module in self.network.modules():
-            for key, parameter in module._parameters.items():
-                if parameter is not None:
-                    places[names[parameter]].append((module, key))
-        return places
+        return parameter_places(self.network)
 
     def _on_device(self, alpha: Tensor) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
@@ -327,7 +310,7 @@ def _zip_tensors(combine: Callable[..., Tensor], trees: Sequence[Any]) -> Any:
     def leaf(*values: Any) -> Any:
         return combine(*values) if isinstance(values[0], Tensor) else _plain(values[0])
 
-    return pytree.tree_map(leaf, *trees)
+    return tree_map(leaf, *trees)
 
 
 def _plain(value: Any) -> Any:
@@ -342,7 +325,7 @@ def _plain(value: Any) -> Any:
 
 def select_output(outputs: Any, index: int) -> Any:
     """The output of pass ``index`` from what :func:`stack_outputs` made."""
-    return pytree.tree_map(lambda v: v[index] if isinstance(v, Tensor) else _plain(v), outputs)
+    return tree_map(lambda v: v[index] if isinstance(v, Tensor) else _plain(v), outputs)
 
 
 def _below(name: str, prefix: str) -> bool:

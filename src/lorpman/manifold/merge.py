@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from lorpman._torch import is_transformed
 from lorpman.errors import unknown
 
 Way = Literal["auto", "simple", "product", "pairs"]
@@ -76,8 +77,7 @@ def needs_plain_operations(alphas: Tensor) -> bool:
         alphas.requires_grad
         or torch.compiler.is_compiling()
         or (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
-        or torch._C._are_functorch_transforms_active()
-        or torch.autograd.forward_ad._current_level >= 0
+        or is_transformed()
     )
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
-from torch.utils import _pytree as pytree
 
+from lorpman._torch import changes, insides_replaced, storage_id, tree_leaves
 from lorpman.manifold.base import LateWeight
 from lorpman.manifold.merge import needs_plain_operations, sum_of
 
@@ -42,7 +42,7 @@ class LayerOnData:
         self.shown: set[int] = set()
         # The network may switch gradients off for a part of itself.
         self.with_gradients = torch.is_grad_enabled()
-        self.memories = {_memory(leaf) for leaf in pytree.tree_leaves(x) if _may_be_data(leaf)}
+        self.memories = {storage_id(leaf) for leaf in tree_leaves(x) if _may_be_data(leaf)}
         self.fingerprint: tuple[object, ...] = ()
         self.bias: Tensor | None = None
         self.outputs: dict[int, Tensor] = {}
@@ -77,7 +77,7 @@ class LayerOnData:
             return False
         if not (_may_be_data(x) and x.ndim == 2 and x.dtype == self.weight.dtype):
             return False
-        return _memory(x) in self.memories and self._is_less_work(len(x))
+        return storage_id(x) in self.memories and self._is_less_work(len(x))
 
     def _is_less_work(self, samples: int) -> bool:
         """By counting multiplications of the forward pass; backward, both take twice as many."""
@@ -95,11 +95,10 @@ class _LinearWeight(LateWeight):
 
     @contextmanager
     def standing_in(self, module: nn.Module) -> Iterator[None]:
-        own = module._parameters
-        parameters = _Parameters(own, self)
+        parameters = _Parameters(module, self)
 
         def forward(x: Tensor) -> Tensor:
-            bias = own["bias"]
+            bias = parameters.before.get("bias")
             if not parameters.replaced:
                 output = self.layer.output_at(self.index, x, bias)
                 if output is not None:
@@ -108,20 +107,16 @@ class _LinearWeight(LateWeight):
             assert weight is not None
             return F.linear(x, weight, parameters["bias"])
 
-        inside = module.__dict__
-        inside["_parameters"], inside["forward"] = parameters, forward
-        try:
+        with insides_replaced(module, parameters, forward):
             yield
-        finally:
-            inside["_parameters"] = own
-            del inside["forward"]
 
 
 class _Parameters(dict[str, nn.Parameter | Tensor | None]):
     """A layer's parameters, of which the weight is merged when somebody asks for it."""
 
-    def __init__(self, own: Any, late: _LinearWeight) -> None:
-        super().__init__(own)
+    def __init__(self, module: nn.Module, late: _LinearWeight) -> None:
+        self.before = dict(module.named_parameters(recurse=False))
+        super().__init__({"weight": None, "bias": None, **self.before})
         self.late = late
         self.replaced = False
 
@@ -156,16 +151,9 @@ def _may_be_data(value: object) -> bool:
     return isinstance(value, Tensor) and value.layout == torch.strided and not value.requires_grad
 
 
-def _memory(value: Tensor) -> int:
-    """The same for views of one tensor. Not an address, which a tensor without data has not."""
-    return value.untyped_storage()._cdata
-
-
 def _fingerprint(value: Tensor) -> tuple[object, ...]:
     """The same if nothing about a tensor, or in it, has changed."""
-    # Tensors made for inference do not count their changes.
-    version = 0 if value.is_inference() else value._version
-    return _memory(value), value.storage_offset(), value.shape, value.stride(), version
+    return storage_id(value), value.storage_offset(), value.shape, value.stride(), changes(value)
 
 
 class _LinearOnData(torch.autograd.Function):

@@ -9,21 +9,22 @@ from lorpman.explorer.bounds import select_command
 from lorpman.explorer.cards.card_frame import card, command_with_copy, label_for
 from lorpman.explorer.live_run import LiveRun
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.front import Choice, Front
-from lorpman.front.plot import figures
+from lorpman.front.choice import Choice
+from lorpman.front.front import Front
+from lorpman.front.plot_style import significant
 
 
 def demand_card(front: Front) -> Any:
     """A field per task, and the button that searches."""
     fields = []
-    for i, (task, up) in enumerate(zip(front.tasks, front.maximise, strict=True)):
+    for i, task in enumerate(front.tasks):
         name = {"type": "bound", "index": i}
         example = front.scores[:, i].quantile(0.5).item()
         fields.append(
             html.Div(
                 [
                     label_for(name, task, "task"),
-                    html.Small("at least" if up else "at most"),
+                    html.Small(front.direction(task).bound.replace("_", " ")),
                     dcc.Input(
                         id=name,
                         type="number",
@@ -57,16 +58,15 @@ def search_result(
         bounds: What was asked, by task.
         choice: What was found.
     """
-    up = dict(zip(run.front.tasks, run.front.maximise, strict=True))
     rows = []
     for task, bound in bounds.items():
-        kept = choice.scores[task] >= bound if up[task] else choice.scores[task] <= bound
-        sign = "≥" if up[task] else "≤"
+        score, direction = choice.scores[task], run.front.direction(task)
+        kept = direction.reaches(score, bound)
         rows.append(
             html.Li(
                 [
                     html.Span("✓ " if kept else "✗ ", className="right" if kept else "wrong"),
-                    f"{task} {figures(choice.scores[task], 4)} (asked: {sign} {bound:g})",
+                    f"{task} {significant(score, 4)} (asked: {direction.symbol} {bound:g})",
                 ]
             )
         )

@@ -12,7 +12,7 @@ from lorpman.explorer.figures.curves import live_curve
 from lorpman.explorer.figures.style import Trace, colour, glyph
 from lorpman.explorer.live_run import LiveRun
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.plot import volume_text
+from lorpman.front.plot_style import volume_text
 
 GRAPH_OPTIONS: Any = {"displaylogo": False, "responsive": True, "displayModeBar": False}
 # A table of more columns fits no screen.

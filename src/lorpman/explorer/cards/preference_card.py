@@ -9,7 +9,8 @@ from dash import dcc, html
 from lorpman.explorer import sentences
 from lorpman.explorer.cards.card_frame import card, extra, label_for
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.plot import figures
+from lorpman.front.front import worst_and_best
+from lorpman.front.plot_style import significant
 
 
 def preference_card(runs: Sequence[OpenedRun]) -> Any:
@@ -82,21 +83,19 @@ def _slider_of(place: int, task: str, weight: float) -> Any:
 def score_tiles(run: OpenedRun, scores: Sequence[float]) -> list[Any]:
     """Each task's score, and where it stands between the worst and the best of the front."""
     front, tiles = run.front, []
+    worst, best = (end.tolist() for end in worst_and_best([front]))
     for i, (task, score) in enumerate(zip(front.tasks, scores, strict=True)):
-        column = front.scores[:, i]
-        low, high = column.min().item(), column.max().item()
-        part = (score - low) / (high - low) if high > low else 1.0
+        part = (score - worst[i]) / (best[i] - worst[i]) if best[i] != worst[i] else 1.0
         # A point on few samples may lie beyond the front on all of them.
-        part = min(max(part if front.maximise[i] else 1 - part, 0.0), 1.0)
+        part = min(max(part, 0.0), 1.0)
         bar = html.Span(className="bar", style={"--part": f"{part:.3f}"})
-        better = "higher is better" if front.maximise[i] else "lower is better"
         tiles.append(
             html.Div(
                 [
                     html.Span(task, className="task", title=task),
-                    html.B(figures(score, 4), **extra(score=task)),
+                    html.B(significant(score, 4), **extra(score=task)),
                     bar,
-                    html.Small(better),
+                    html.Small(front.direction(task).words),
                 ],
                 className="tile",
             )

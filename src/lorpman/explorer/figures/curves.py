@@ -19,7 +19,7 @@ from lorpman.explorer.figures.style import (
 )
 from lorpman.explorer.opened_run import OpenedRun
 from lorpman.front.front import Front
-from lorpman.front.plot import COLOURS
+from lorpman.front.plot_style import COLOURS
 
 # From the first task's colour to the second's, through a grey that is neither.
 _BETWEEN = [[0.0, COLOURS[1]], [0.5, "#a59a95"], [1.0, COLOURS[0]]]

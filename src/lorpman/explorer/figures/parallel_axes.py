@@ -18,7 +18,7 @@ from lorpman.explorer.figures.style import (
     shortened,
 )
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.plot import figures
+from lorpman.front.plot_style import significant
 
 
 def draw_parallel_axes(runs: Sequence[OpenedRun]) -> Figure:
@@ -34,7 +34,7 @@ def draw_parallel_axes(runs: Sequence[OpenedRun]) -> Figure:
             look = {"line": line, "marker": marker, "opacity": opacity}
             traces.append(_lines(run, heights, np.flatnonzero(chosen).tolist()) | look)
     ends = [
-        f"{figures(float(low), 3)} to {figures(float(high), 3)}"
+        f"{significant(float(low), 3)} to {significant(float(high), 3)}"
         for low, high in zip(worst, best, strict=True)
     ]
     return {"data": traces, "layout": _layout(runs[0].front.tasks, ends)}

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.front import Front
-from lorpman.front.hypervolume import non_dominated_mask
-from lorpman.front.plot import COLOURS, figures
+from lorpman.front.front import Front, worst_and_best
+from lorpman.front.plot_style import COLOURS, significant
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -69,8 +68,8 @@ def basic_layout(**more: Any) -> dict[str, Any]:
 
 def axis_title(front: Front, task: int) -> str:
     """A task's name, and which way is better."""
-    better = "higher is better →" if front.maximise[task] else "← lower is better"
-    return f"{front.tasks[task]} ({better})"
+    name = front.tasks[task]
+    return f"{name} ({front.direction(name).axis_words})"
 
 
 def shortened(name: str, most: int = 18) -> str:
@@ -100,7 +99,7 @@ def hover_texts(run: OpenedRun) -> list[str]:
     front = run.front
     texts = []
     for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
-        shown = [f"{task} {figures(s, 4)}" for task, s in zip(front.tasks, scores, strict=True)]
+        shown = [f"{task} {significant(s, 4)}" for task, s in zip(front.tasks, scores, strict=True)]
         more = "<br>..." if len(shown) > _MOST_SCORES else ""
         texts.append(
             f"<b>{run.title}</b><br>preference: {weights_text(front.tasks, alpha)}<br>"
@@ -129,7 +128,7 @@ def point_details(run: OpenedRun, places: Sequence[int]) -> dict[str, Any]:
 
 def is_on_front(front: Front) -> Any:
     """Which points no other dominates, as an array ``[n]``: those are drawn bold."""
-    return non_dominated_mask(front.scores, front.maximise).numpy()
+    return front.non_dominated_mask().numpy()
 
 
 def score_limits(fronts: Sequence[Front]) -> tuple[list[float], list[float]]:
@@ -139,9 +138,6 @@ def score_limits(fronts: Sequence[Front]) -> tuple[list[float], list[float]]:
         The worst and the best scores, ``[m]`` each, and never equal: heights divide by their
         difference.
     """
-    everything = np.concatenate([front.scores.numpy() for front in fronts])
-    low, high = everything.min(axis=0), everything.max(axis=0)
-    up = np.array(fronts[0].maximise)
-    worst, best = np.where(up, low, high), np.where(up, high, low)
-    best = np.where(best == worst, worst + np.where(up, 1e-9, -1e-9), best)
+    worst, best = (end.numpy() for end in worst_and_best(fronts))
+    best = np.where(best == worst, worst + 1e-9 * fronts[0].signs.numpy(), best)
     return worst.tolist(), best.tolist()

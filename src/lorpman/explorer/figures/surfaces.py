@@ -15,7 +15,7 @@ from lorpman.explorer.figures.style import (
     point_details,
 )
 from lorpman.explorer.opened_run import OpenedRun
-from lorpman.front.plot import triangles
+from lorpman.front.plot_surfaces import triangles
 
 
 def draw_surfaces(runs: Sequence[OpenedRun]) -> Figure:

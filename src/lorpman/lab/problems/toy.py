@@ -103,7 +103,7 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     """The paper's toy figure: trajectories in objective space and in parameter space."""
     from matplotlib.figure import Figure
 
-    from lorpman.front.plot import save_figure
+    from lorpman.front.plot_style import save_figure
 
     del front
     if "theta" not in notes[0]:

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 import lorpman as lp
 from lorpman.lab.datasets.splits import Arrays, batches
@@ -104,79 +103,3 @@ def test_stl_trains_each_network_for_its_own_task():
     assert torch.equal(model.preferences(), torch.eye(2))
     untouched = network(2, norm=True, dropout=0.2).heads[1]
     assert torch.equal(model.members[0].heads[1].weight, untouched.weight)
-
-
-def test_balancers_refuse_a_continuous_manifold():
-    for rule in (lp.rules.MGDA(), lp.rules.GradDrop(), lp.rules.AutoLambda()):
-        with pytest.raises(lp.UsageError, match=r"applies to lp\.Single"):
-            rule.prepare(lp.LowRank(network(), 2))
-    for rule in (lp.rules.PMTL(), lp.rules.MOOSVGD(), lp.rules.PNG()):
-        with pytest.raises(lp.UsageError, match=r"applies to lp\.Population"):
-            rule.prepare(lp.Single(network(), 2))
-    with pytest.raises(lp.UsageError, match=r"applies to lp\.Learned"):
-        lp.rules.GMOOAR().prepare(lp.Single(network(), 2))
-
-
-def test_feature_methods_need_a_shared_bottom():
-    model = lp.Single(nn.Linear(4, 2), 2)
-    for rule in (lp.rules.FeatureMGDA(), lp.rules.RotoGrad()):
-        with pytest.raises(lp.UsageError, match="Single over Linear"):
-            rule.prepare(model)
-    with pytest.raises(lp.UsageError, match="with_rotations"):
-        lp.rules.RotoGrad().prepare(lp.Single(network(), 2))
-
-
-def test_feature_mgda_equals_mgda_where_the_bottom_is_the_identity_in_disguise():
-    """For a bottom without weights to mix, the weights at features and parameters agree."""
-
-    class Shift(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.shift = nn.Parameter(torch.zeros(1, 4))
-
-        def forward(self, x):
-            return x + self.shift
-
-    torch.manual_seed(0)
-    net = lp.SharedBottom(Shift(), [nn.Linear(4, 1), nn.Linear(4, 1)])
-    grads = []
-    for rule in (lp.rules.MGDA(), lp.rules.FeatureMGDA()):
-        model = lp.Single(net, 2)
-        x = torch.randn(1, 4, generator=torch.Generator().manual_seed(1))
-        lp.fit(
-            model,
-            tasks(2),
-            [(x, [torch.zeros(1, 1), torch.ones(1, 1)])],
-            epochs=1,
-            objective=rule,
-            progress=False,
-            optimizer=lambda p: torch.optim.SGD(p, lr=0.1),
-        )
-        grads.append(model.network.bottom.shift.detach())
-    torch.testing.assert_close(*grads)
-
-
-def test_solutions_carry_no_hooks():
-    model, _ = _fit(METHODS["mgda-ub"], epochs=1)
-    network = model.solution(model.preferences()[0])
-    assert not any(module._forward_hooks for module in network.modules())
-
-
-def test_a_gradient_that_is_not_finite_stops_training():
-    class Bad(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.zeros(1, 1))
-
-        def forward(self, x):
-            return [x @ self.weight, (x @ self.weight).abs().sqrt()]
-
-    with pytest.raises(lp.TrainingDiverged, match="gradient of a task's loss is not finite"):
-        lp.fit(
-            lp.Single(Bad(), 2),
-            tasks(2),
-            [(torch.ones(2, 1), [torch.ones(2, 1)] * 2)],
-            epochs=1,
-            objective=lp.rules.MGDA(),
-            progress=False,
-        )
