@@ -86,8 +86,8 @@ def score_tiles(run: OpenedRun, scores: Sequence[float]) -> list[Any]:
     worst, best = (end.tolist() for end in worst_and_best([front]))
     for i, (task, score) in enumerate(zip(front.tasks, scores, strict=True)):
         part = (score - worst[i]) / (best[i] - worst[i]) if best[i] != worst[i] else 1.0
-        # A point on few samples may lie beyond the front on all of them.
-        part = min(max(part, 0.0), 1.0)
+        # A point on few samples may lie beyond the front on all of them. Never -0.0.
+        part = min(max(0.0, part), 1.0)
         bar = html.Span(className="bar", style={"--part": f"{part:.3f}"})
         tiles.append(
             html.Div(
