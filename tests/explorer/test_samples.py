@@ -6,7 +6,13 @@ import pytest
 import torch
 from PIL import Image
 
-from lorpman.explorer.samples import Prediction, choose_samples, first_samples, picture
+from lorpman.explorer.samples import (
+    Prediction,
+    _one_per_task,
+    choose_samples,
+    first_samples,
+    picture,
+)
 
 
 def test_samples_that_depend_on_the_preference_come_first(served):
@@ -26,17 +32,15 @@ def test_samples_that_depend_on_the_preference_come_first(served):
     assert all(moves[row] > 0 for row in shown) or (moves > 0).sum() < len(shown)
 
 
-def test_of_tasks_with_inputs_of_their_own_each_card_has_one(objects):
-    from lorpman.explorer.live_run import LiveRun
-    from lorpman.explorer.opened_run import open_runs
-
-    (run,) = open_runs([objects[0]], objects[1])
-    samples = LiveRun(run, 10).samples
-    assert [len(part) for part in samples.x] == [1] * 20
-    assert len(samples.shown) == 8
-    for card, predictions in zip(samples.shown, samples.balanced, strict=True):
-        assert [one.task for one in predictions] == card
-        assert len(card) == 1
+def test_of_tasks_with_inputs_of_their_own_the_first_that_moves_is_shown():
+    x = [torch.arange(5.0) + 10 * task for task in range(9)]
+    y = [torch.arange(5) for _ in x]
+    # Task 0 never moves; of every other one, the samples from its number on, modulo 5.
+    moved = [torch.arange(5) >= task % 5 if task else torch.zeros(5).bool() for task in range(9)]
+    inputs, targets, cards = _one_per_task(x, y, moved)
+    assert [float(one) for one in inputs] == [0, 11, 22, 33, 44, 50, 61, 72, 83]
+    assert [int(one) for one in targets] == [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert cards == [[task] for task in range(1, 9)]
 
 
 def test_only_another_class_is_a_flip():
