@@ -176,3 +176,8 @@ def test_points_on_the_reference_do_not_count() -> None:
 def test_at_least_one_sample_is_taken() -> None:
     with pytest.raises(UsageError, match=r"must be positive, got 0\.001 and 0"):
         hypervolume([[1.0]], 0.0, max_samples=0)
+
+
+def test_the_size_of_a_volume_that_no_float_holds_is_told() -> None:
+    with pytest.raises(UsageError, match=r"about 10\^-360"):
+        hypervolume([[1e-9] * 40], 0.0)

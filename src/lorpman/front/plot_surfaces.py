@@ -19,7 +19,7 @@ def draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
     for k, front in enumerate(fronts):
         _draw_surface(space, front, COLOURS[k % len(COLOURS)] if len(fronts) > 1 else None)
     for axis, name in zip((space.xaxis, space.yaxis, space.zaxis), fronts[0].tasks, strict=True):
-        axis.set_labelplain_text(plain_text(name))
+        axis.set_label_text(plain_text(name))
         axis.set_tick_params(labelsize=8)
     space.locator_params(nbins=5)
     space.zaxis.set_rotate_label(False)
