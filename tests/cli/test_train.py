@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from command_line import QUICK, command, files, notes, refused, run
-from lorpman._files import held
+from lorpman._files import locked_folder
 
 
 def test_a_run_directory_is_complete(trained):
@@ -75,7 +75,7 @@ def test_a_run_directory_is_never_overwritten(capsys, trained):
     assert "holds a run with other settings" in refused(
         capsys, "train", "multidigits", "--out", trained, "--resume", "--seed", 3, *QUICK
     )
-    with held(trained):
+    with locked_folder(trained, "held twice"):
         assert "is in use by another training" in refused(
             capsys, "train", "multidigits", "--out", trained, "--resume", *QUICK
         )
