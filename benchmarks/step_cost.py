@@ -23,7 +23,7 @@ from lorpman.lab.methods.discrete import DISCRETE
 from lorpman.lab.methods.registry import METHODS
 from lorpman.lab.methods.single import SINGLE
 from lorpman.lab.problems.registry import get_problem
-from lorpman.manifold.base import select_output
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.rules.base import Step
 from lorpman.task import task_losses
 

@@ -20,17 +20,13 @@ from lorpman.manifold.hypernetwork import ChunkedHyper, Hyper
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import Angles
 from lorpman.rules.base import Rule
+from lorpman.rules.chebyshev import Chebyshev, SmoothChebyshev
+from lorpman.rules.cosine import Cosine
 from lorpman.rules.epo import Epo
 from lorpman.rules.hypervolume_ascent import HypervolumeAscent
-from lorpman.rules.objective import (
-    Chebyshev,
-    Cosine,
-    Linear,
-    MultiForward,
-    Orthogonality,
-    SmoothChebyshev,
-    Term,
-)
+from lorpman.rules.multi_forward import MultiForward
+from lorpman.rules.objective import Linear, Term
+from lorpman.rules.orthogonality import Orthogonality
 from lorpman.rules.pamal import Balance, Balanced
 
 

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from lorpman.front.front import Front
 from lorpman.lab.datasets import no_data
 from lorpman.lab.problems.problem import Problem
-from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 20
@@ -119,7 +120,7 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     """The paper's toy figure: trajectories in objective space and in parameter space."""
     from matplotlib.figure import Figure
 
-    from lorpman.front.plot import save_figure
+    from lorpman.front.plot_style import save_figure
 
     del front
     if "theta" not in notes[0]:

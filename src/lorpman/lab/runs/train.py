@@ -179,9 +179,8 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     Raises:
         UsageError: by the manifold, with its reason.
     """
-    core = getattr(model, "inner", model)
-    if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
-        core.freeze()
+    if spec.training.freeze_epoch is not None and not model.can_freeze:
+        model.freeze()
 
 
 def _validation(spec: Spec, model: Manifold, splits: Splits) -> Validation | None:
