@@ -44,6 +44,7 @@ def _files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_state_dict_loads_without_lorpman(tmp_path):
     model, x = _model(), torch.randn(5, 1, 8, 8)
     written = lp.export(model, ALPHA, tmp_path / "model.safetensors", card={"purpose": "a test"})
