@@ -43,6 +43,7 @@ def alone(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
     out = tmp_path / "run"
     done = subprocess.run(
@@ -82,6 +83,7 @@ def _children(pid):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="finds processes in /proc")
 @pytest.mark.parametrize("first_dies", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_one_process_dying_ends_the_run_with_a_message(tmp_path, first_dies):
@@ -114,6 +116,7 @@ with together(fabric):
 """
 
 
+@pytest.mark.slow
 def test_a_death_is_noticed_without_a_message(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(LOSING)
@@ -124,6 +127,7 @@ def test_a_death_is_noticed_without_a_message(tmp_path):
         assert len(lines) == (how == "waits"), done.stderr
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_first_process_that_died_before_they_met(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("from lorpman.training.devices import Engine\nEngine(devices=2).start([])\n")
@@ -196,6 +200,7 @@ torch.save(values, f"{sys.argv[2]}/{sys.argv[1]}-{fabric.global_rank}.pt")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "rank"), [("by hand", "1"), ("linear", "auto")])
 def test_processes_agree_on_gradients_that_a_rule_sets_by_hand_and_on_ranks(tmp_path, rule, rank):
     script = tmp_path / "script.py"

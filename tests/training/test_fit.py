@@ -364,6 +364,7 @@ def test_a_score_may_be_a_plain_number():
     assert lp.evaluate(lp.LowRank(_network(), 2), tasks, batches(_data(), 30)).hypervolume() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the compiler itself
 def test_compiled_networks_train_alike_through_the_freeze_epoch():
     from torch._dynamo.utils import counters
