@@ -31,6 +31,15 @@ def test_every_link_to_a_file_leads_there(page):
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
+def test_every_path_on_the_map_exists():
+    """The map names files of the package without ``src/lorpman/``."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:\w+/)+(?:[\w.]+)?|_?\w+\.(?:py|md))`", text))
+    assert len(named) > 50
+    roots = (ROOT / "src" / "lorpman", ROOT)
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
+
+
 def test_results_names_every_file_or_folder_of_its_own():
     text = (ROOT / "results" / "README.md").read_text()
     folders = [path.name for path in (ROOT / "results").iterdir() if path.is_dir()]
