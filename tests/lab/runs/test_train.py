@@ -1,4 +1,4 @@
-"""Whole commands: killed at any moment and resumed, and on a full disk."""
+"""Training into a directory; whole commands killed at any moment, and on a full disk."""
 
 import shutil
 import signal
@@ -10,11 +10,57 @@ from contextlib import suppress
 
 import pytest
 
-from command_line import command, notes, settings
+from command_line import command, files, notes, settings
+from lorpman import UsageError
+from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.train import train
 from lorpman.training import checkpoint
 
 SETTINGS = ("watch_samples=50", "freeze_epoch=1", "batch_size=512")
 OPTIONS = ["--epochs", "3", *settings(*SETTINGS)]
+
+
+def _train_toy(out, seed=0, **overrides):
+    spec = Spec.make("toy", "lorpman", seed, {"epochs": 2, **overrides})
+    return train(spec, out, out, progress=False)
+
+
+def test_a_run_leaves_its_files_and_tells_what_it_did(tmp_path):
+    out = tmp_path / "run"
+    result = _train_toy(out)
+    assert {str(path) for path in files(out)} == {
+        *["run.json", "metrics.jsonl", "front.json", "front.png", "toy.png"],
+        *["checkpoint.safetensors", "checkpoint.previous.safetensors"],
+    }
+    assert result.network_parameters == 2
+    assert result.seconds == sum(line.get("seconds", 0) for line in notes(out))
+    assert result.front.label == "lorpman"
+    assert result.note == ""
+
+
+def test_the_seed_decides_every_number_of_a_run(tmp_path):
+    for name, seed in (("one", 0), ("two", 0), ("other", 1)):
+        _train_toy(tmp_path / name, seed)
+    one, two, other = (
+        (tmp_path / name / "checkpoint.safetensors").read_bytes()
+        for name in ("one", "two", "other")
+    )
+    assert one == two != other
+
+
+@pytest.mark.parametrize(("samples", "watched"), [(0, False), (640, True)])
+def test_validation_is_watched_on_so_many_samples(tmp_path, samples, watched):
+    _train_toy(tmp_path / "run", watch_samples=samples)
+    volumes = [line["hypervolume"] for line in notes(tmp_path / "run")[1:]]
+    assert [volume is not None for volume in volumes] == [watched] * 2
+
+
+def test_what_cannot_be_frozen_is_refused_before_anything_is_written(tmp_path):
+    out = tmp_path / "run"
+    spec = Spec.make("multidigits", "pamal", 0, {"freeze_epoch": 1})
+    with pytest.raises(UsageError, match="has no main network to freeze"):
+        train(spec, out, tmp_path, progress=False)
+    assert not out.exists()
 
 
 def _command(out, *more):
