@@ -15,8 +15,8 @@ from torch.func import functional_call
 
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import lenet
-from lorpman.manifold.base import select_output
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import dirichlet
 from lorpman.task import task_losses
 

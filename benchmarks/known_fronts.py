@@ -16,10 +16,10 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 import lorpman as lp
 from lorpman.front.front import Front
-from lorpman.front.plot import save_figure
+from lorpman.front.plot_style import save_figure
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.methods.registry import METHODS
-from lorpman.lab.problems.analytic import KNOWN, distance_to_front
+from lorpman.lab.problems.known_fronts import KNOWN, distance_to_front
 from lorpman.lab.problems.registry import get_problem
 
 EPOCHS = 20  # of 20 steps, Adam, cosine schedule

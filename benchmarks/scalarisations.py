@@ -17,9 +17,9 @@ import torch
 from matplotlib.figure import Figure
 
 import lorpman as lp
-from lorpman.front.plot import COLOURS, save_figure
+from lorpman.front.plot_style import COLOURS, save_figure
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.problems.analytic import KNOWN, distance_to_front
+from lorpman.lab.problems.known_fronts import KNOWN, distance_to_front
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import fit_spec
 from lorpman.training.devices import Engine

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor
 
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.methods.finite_methods import DISCRETE, SINGLE
+from lorpman.lab.methods.discrete import DISCRETE
 from lorpman.lab.methods.registry import METHODS
+from lorpman.lab.methods.single import SINGLE
 from lorpman.lab.problems.registry import get_problem
-from lorpman.manifold.base import select_output
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.rules.base import Step
 from lorpman.task import task_losses
 

@@ -14,13 +14,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lorpman.lab.compare import Row, compare
+from lorpman.lab.compare import compare
+from lorpman.lab.comparison_table import MethodResults
 from lorpman.lab.runs.directory import data_root
 from lorpman.lab.runs.epoch_log import read_notes
 from lorpman.lab.settings import parse_assignments
 
 
-def cells(problem: str, variant: str, row: Row) -> list[str]:
+def cells(problem: str, variant: str, row: MethodResults) -> list[str]:
     deviation = "" if row.deviation is None else f" ± {row.deviation:.2g}"
     digits = ".4f" if row.mean >= 0.01 else ".3g"
     order = "" if row.order is None else f"{row.order:.2f}"

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from lorpman.front.hypervolume import hypervolume
-from lorpman.manifold.base import Manifold, ParameterManifold, select_output
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import dirichlet, grid
 from lorpman.training import checkpoint
 

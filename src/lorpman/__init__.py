@@ -8,14 +8,16 @@ from importlib.metadata import version as _version
 
 from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
+from lorpman.front.choice import Choice
 from lorpman.front.evaluate import evaluate
-from lorpman.front.export import Exported, export, export_network, recalibrate
-from lorpman.front.front import Choice, Front
+from lorpman.front.export import Exported, export, export_network
+from lorpman.front.front import Front
 from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.hypervolume_gradient import hypervolume_gradient
 from lorpman.front.order import Order
+from lorpman.front.recalibration import recalibrate
 from lorpman.front.select import Selection, select
-from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.cosmos import Cosmos
 from lorpman.manifold.film import Film
@@ -23,21 +25,18 @@ from lorpman.manifold.finite import Population, Single
 from lorpman.manifold.hypernetwork import ChunkedHyper, Hyper
 from lorpman.manifold.learned_preferences import Learned
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.metrics import accuracy
 from lorpman.preference import Dirichlet, Stratified, as_preference, dirichlet, grid
 from lorpman.rules.base import Rule, Step
+from lorpman.rules.chebyshev import Chebyshev, SmoothChebyshev
+from lorpman.rules.cosine import Cosine
 from lorpman.rules.epo import Epo
 from lorpman.rules.hypervolume_ascent import HypervolumeAscent
-from lorpman.rules.objective import (
-    Chebyshev,
-    Cosine,
-    Linear,
-    MultiForward,
-    Orthogonality,
-    SmoothChebyshev,
-    Term,
-)
+from lorpman.rules.multi_forward import MultiForward
+from lorpman.rules.objective import Linear, Term
+from lorpman.rules.orthogonality import Orthogonality
 from lorpman.rules.pamal import Balanced
 from lorpman.task import Task
 from lorpman.training.fit import Epoch, fit

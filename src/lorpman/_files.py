@@ -48,32 +48,55 @@ def replacing(path: str | Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Nobody else holds ``folder`` inside this context; it ends with the process at the latest.
+# What a file system that has no locks answers.
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
 
-    Where the system or the file system has no locks, nothing is held.
+
+def try_lock(descriptor: int) -> bool:
+    """Keep other processes from locking an open file or folder, without waiting for them.
+
+    The lock ends when the descriptor is closed, so with the process at the latest, and leaves
+    nothing on disk. Where the file system has no locks, nothing is held, and nobody is refused.
+
+    Args:
+        descriptor: of the open file or folder.
+
+    Returns:
+        False if another process holds the lock.
     """
+    # Imported here: only training and downloads need it.
+    from filelock import lock_descriptor
+
     try:
-        import fcntl
-    except ImportError:
+        return lock_descriptor(descriptor, blocking=False)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        raise
+
+
+@contextmanager
+def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
+    """Hold the lock of ``folder`` (see :func:`try_lock`) inside this context.
+
+    Args:
+        folder: an existing folder.
+        in_use: what to say if another process holds it.
+
+    Raises:
+        UsageError: another process holds it; with the message ``in_use``.
+    """
+    # Windows cannot open folders, so nothing is held there.
+    if os.name == "nt":
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise UsageError(
-            f"{folder} is in use by another training; wait for its end, or choose another --out"
-        ) from None
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS):
-            raise
-    try:
+        if not try_lock(descriptor):
+            raise UsageError(in_use)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def temporaries(path: Path) -> list[Path]:

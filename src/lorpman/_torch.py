@@ -5,7 +5,7 @@ release can break; a test refuses them everywhere else in the package. Each comm
 versions the name was checked, and why no public one does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,9 +15,32 @@ from torch.optim import Optimizer
 
 # Checked: torch 2.13.0. The public modules that have it (optree) do not know the containers that
 # libraries register with torch, such as the outputs of transformers.
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+__all__ = [
+    "BATCH_NORMS",
+    "CONVOLUTIONS",
+    "NORMS_WITH_STATISTICS",
+    "changes",
+    "child_processes",
+    "forget_lbfgs_history",
+    "forward_without_ban",
+    "insides_replaced",
+    "is_transformed",
+    "parameter_places",
+    "parameters_replaced",
+    "reset_parameters",
+    "saved_tensor_hooks",
+    "setup_as_compiled",
+    "standard_gamma",
+    "storage_id",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_only",
+]
 
 # What torch has as private base classes (_BatchNorm, _NormBase, _ConvNd), by public names. Lazy
 # layers become one of these when they first run.
@@ -84,6 +107,28 @@ def parameters_replaced(
             module._parameters[key] = parameter
 
 
+@contextmanager
+def insides_replaced(
+    module: nn.Module, parameters: dict[str, Any], forward: Callable[..., Any]
+) -> Iterator[None]:
+    """Inside this context a module has another dictionary of parameters, and another forward.
+
+    Args:
+        module: Any module.
+        parameters: What it and others find as its parameters.
+        forward: What is computed when it is called.
+    """
+    # Checked: torch 2.13.0. No public way lets a parameter be computed when it is first asked for.
+    insides = module.__dict__
+    before = insides["_parameters"]
+    insides["_parameters"], insides["forward"] = parameters, forward
+    try:
+        yield
+    finally:
+        insides["_parameters"] = before
+        del insides["forward"]
+
+
 def reset_parameters(module: nn.Module) -> bool:
     """Start the weights that a module holds itself afresh, as its class does.
 
@@ -112,10 +157,7 @@ def saved_tensor_hooks() -> Any:
 
 
 def is_transformed() -> bool:
-    """Whether a transform such as ``vmap``, or forward-mode differentiation, is at work.
-
-    Both refuse an ``autograd.Function`` that has only a backward.
-    """
+    """Whether a transform such as ``vmap``, or forward-mode differentiation, is at work."""
     # Checked: torch 2.13.0. No public function tells.
     return (
         torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0

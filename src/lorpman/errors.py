@@ -15,7 +15,12 @@ class TrainingDiverged(RuntimeError):
 
 
 class TrainingInterrupted(RuntimeError):
-    """A signal ended training between two steps, after a checkpoint."""
+    """A signal ended training between two steps, after a checkpoint.
+
+    Args:
+        message: What to tell the user.
+        signal: The number of the signal.
+    """
 
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
@@ -31,7 +36,12 @@ class ProcessLost(RuntimeError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for a name that is not in ``known``, with the nearest one suggested.
+    """The error for a name that is not known, with the nearest one suggested.
+
+    Args:
+        kind: What the name is of, such as "method".
+        name: What was given.
+        known: What could have been.
 
     >>> str(unknown("method", "lorpmann", ["lorpman", "pamal"]))
     "unknown method 'lorpmann'; did you mean 'lorpman'? known: lorpman, pamal"
@@ -43,7 +53,14 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
 
 
 def need(module: str, extra: str) -> ModuleType:
-    """``module``, or an error that says which extra brings it.
+    """Import a package that is not always installed.
+
+    Args:
+        module: Its name.
+        extra: The extra of lorpman that brings it.
+
+    Raises:
+        UsageError: If it cannot be imported; the message says how to install it.
 
     >>> need("json", extra="none").__name__
     'json'

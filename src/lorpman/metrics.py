@@ -15,6 +15,7 @@ from torch.nn import functional
 from lorpman.errors import UsageError
 
 Measure = Callable[[Tensor, Tensor], Tensor]
+"""``(output, target)`` to the mean of a batch ``[]``, or to a value per sample ``[n]``."""
 
 
 @runtime_checkable
@@ -22,14 +23,23 @@ class Score(Protocol):
     """A number measured over a whole split, from statistics that add up over its batches."""
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """One batch's contribution, a tensor of a fixed shape."""
+        """One batch's contribution, a tensor of a fixed shape.
+
+        Args:
+            output: What the network gave for the task.
+            target: What is true.
+        """
 
     def value(self, total: Tensor) -> Tensor:
         """The score ``[]`` from the sum of all batches' statistics."""
 
 
 def as_score(score: Score | Measure) -> Score:
-    """``score`` itself, or the mean over samples of a plain function ``(output, target)``."""
+    """``score`` itself, or the mean over samples of a plain function ``(output, target)``.
+
+    Raises:
+        UsageError: If it is neither.
+    """
     if isinstance(score, Score):
         return score
     if callable(score):
@@ -45,6 +55,9 @@ class Mean:
     The function returns one value per sample ``[n]`` or the batch's mean ``[]``; a mean is
     weighted by ``len(target)``, so that a smaller last batch counts for less.
 
+    Args:
+        function: ``(output, target)`` to ``[n]`` or ``[]``.
+
     >>> score = Mean(accuracy)
     >>> logits = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 0.0]])
     >>> total = score.statistics(logits[:2], torch.tensor([0, 1]))
@@ -57,7 +70,11 @@ class Mean:
         self.function = function
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """The sum over samples and their number, ``[2]``."""
+        """The sum over samples and their number, ``[2]``.
+
+        Raises:
+            UsageError: If the function returns more than one value per sample.
+        """
         result = _wide(torch.as_tensor(self.function(output, target)))
         if result.dim() > 1:
             raise UsageError(
@@ -88,6 +105,9 @@ def huber(output: Tensor, target: Tensor) -> Tensor:
     """The Huber loss (delta 1), a mean ``[]``: ``[n]`` or ``[n, 1]`` against ``[n]``.
 
     UTKFace's age is trained and scored with it.
+
+    Raises:
+        UsageError: If the shapes differ by more than dimensions of size 1.
     """
     return functional.huber_loss(_like(output, target), target)
 
@@ -105,6 +125,9 @@ def depth_l1(output: Tensor, target: Tensor) -> Tensor:
     """The absolute error, a mean ``[]`` over pixels of known (non-zero) depth; 0 if there are none.
 
     ``[n, 1, h, w]`` against ``[n, 1, h, w]`` or ``[n, h, w]``.
+
+    Raises:
+        UsageError: If the shapes differ by more than dimensions of size 1.
     """
     known = target != 0
     error = (_like(output, target) - target).abs()
@@ -114,8 +137,12 @@ def depth_l1(output: Tensor, target: Tensor) -> Tensor:
 class MeanIoU:
     """Intersection over union, averaged over classes, from one confusion matrix of the split.
 
-    ``[n, classes, ...]`` against ``[n, ...]``. Targets equal to ``ignore`` do not count; nor do
-    classes that are neither present nor predicted anywhere.
+    ``[n, classes, ...]`` against ``[n, ...]``. Classes that are neither present nor predicted
+    anywhere do not count.
+
+    Args:
+        num_classes: How many classes there are.
+        ignore: Targets equal to this do not count.
     """
 
     def __init__(self, num_classes: int, ignore: int = -1) -> None:
@@ -123,7 +150,11 @@ class MeanIoU:
         self.ignore = ignore
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """The batch's confusion matrix ``[classes, classes]``: rows true, columns predicted."""
+        """The batch's confusion matrix ``[classes, classes]``: rows true, columns predicted.
+
+        Raises:
+            UsageError: If the output has other classes, or a target is none of them.
+        """
         k = self.num_classes
         if output.shape[1] != k:
             raise UsageError(f"MeanIoU({k}) needs outputs of {k} classes, got {output.shape[1]}")
@@ -141,7 +172,11 @@ class MeanIoU:
 
 
 class PixelAccuracy:
-    """The share of pixels with the right class: ``[n, classes, ...]`` against ``[n, ...]``."""
+    """The share of pixels with the right class: ``[n, classes, ...]`` against ``[n, ...]``.
+
+    Args:
+        ignore: Targets equal to this do not count.
+    """
 
     def __init__(self, ignore: int = -1) -> None:
         self.ignore = ignore

@@ -7,7 +7,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from lorpman._torch import standard_gamma
+
+# How far the weights of a preference may be from summing to 1, as people type them.
 _TOLERANCE = 1e-4
+# Grids of many tasks are part of published numbers: this seed must not change.
 _GRID_SEED = 2024
 
 
@@ -18,7 +22,14 @@ class Sampler(Protocol):
 
 
 class Dirichlet:
-    """Independent draws from a symmetric Dirichlet distribution, as in the paper."""
+    """Independent draws from a symmetric Dirichlet distribution, as in the paper.
+
+    Args:
+        concentration: Above 0; below 1 draws lie near the corners, above 1 near the centre.
+
+    Raises:
+        ValueError: If ``concentration`` is not positive and finite.
+    """
 
     def __init__(self, concentration: float = 1.0) -> None:
         self.concentration = _positive("concentration", concentration)
@@ -33,6 +44,12 @@ class Stratified:
     Each draw by itself is distributed as in :class:`Dirichlet`. Of two tasks, the ``count``
     draws fall one into each of ``count`` equally likely ranges; of more, so do the parts that
     each task takes of what the tasks before it have left, in an order drawn for every step.
+
+    Args:
+        concentration: As for :class:`Dirichlet`.
+
+    Raises:
+        ValueError: If ``concentration`` is not positive and finite.
     """
 
     def __init__(self, concentration: float = 1.0) -> None:
@@ -57,8 +74,14 @@ class Stratified:
 class Angles:
     """Spread draws: for two tasks, one from each of ``count`` equal ranges of the angle.
 
-    ``edge`` radians are left out at both ends, as PHN-HVI does (0.1: weights from 0.091 to
-    0.909). For more tasks, where there is no such order, uniform draws from the simplex.
+    For more tasks, where there is no such order, uniform draws from the simplex.
+
+    Args:
+        edge: So many radians are left out at both ends, as PHN-HVI does (0.1: weights from 0.091
+            to 0.909).
+
+    Raises:
+        ValueError: If ``edge`` is negative, or leaves nothing between the ends.
     """
 
     def __init__(self, edge: float = 0.1) -> None:
@@ -76,7 +99,11 @@ class Angles:
 
 
 class Fixed:
-    """The same preferences in every step: those of a finite set of members."""
+    """The same preferences in every step: those of a finite set of members.
+
+    Args:
+        alphas: The preferences, ``[count, m]``.
+    """
 
     def __init__(self, alphas: Tensor) -> None:
         self.alphas = alphas
@@ -89,7 +116,19 @@ class Fixed:
 def dirichlet(
     m: int, n: int, concentration: float = 1.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """``n`` independent draws from Dir(concentration, ..., concentration), ``[n, m]``.
+    """Independent draws from Dir(concentration, ..., concentration).
+
+    Args:
+        m: The number of tasks.
+        n: The number of draws.
+        concentration: As for :class:`Dirichlet`.
+        generator: Where randomness comes from; None: torch's own.
+
+    Returns:
+        Preferences, ``[n, m]``.
+
+    Raises:
+        ValueError: If a number is below 1, or ``concentration`` is not positive and finite.
 
     >>> alphas = dirichlet(3, 5, generator=torch.Generator().manual_seed(0))
     >>> alphas.shape, bool(torch.allclose(alphas.sum(1), torch.ones(5)))
@@ -98,8 +137,7 @@ def dirichlet(
     _at_least_one("m", m)
     _at_least_one("n", n)
     shape = torch.full((n, m), _positive("concentration", concentration), dtype=torch.float64)
-    # torch.distributions.Dirichlet takes no generator; this is the function it calls.
-    gamma = torch._standard_gamma(shape, generator=generator)
+    gamma = standard_gamma(shape, generator)
     # With a tiny concentration every gamma of a row can underflow to zero.
     gamma = gamma.clamp_min(torch.finfo(torch.float64).tiny)
     return (gamma / gamma.sum(1, keepdim=True)).float()
@@ -111,6 +149,16 @@ def grid(m: int, n: int | None = None) -> Tensor:
     Two tasks: ``n`` (11) even steps. Three: the triangular lattice when ``n`` (66) is a
     triangular number. Otherwise (100 for more than three tasks): the corners and the centre
     when ``n > m``, then low-discrepancy points, uniform on the simplex.
+
+    Args:
+        m: The number of tasks.
+        n: The number of preferences; by default as above.
+
+    Returns:
+        Preferences, ``[n, m]``.
+
+    Raises:
+        ValueError: If a number is below 1.
 
     >>> grid(2, 3)
     tensor([[0.0000, 1.0000],
@@ -138,6 +186,7 @@ def grid(m: int, n: int | None = None) -> Tensor:
 
 
 def _spread(m: int, n: int) -> Tensor:
+    """The corners and the centre if there is room, then a Sobol sequence: ``[n, m]``."""
     anchors = (
         torch.cat([torch.eye(m), torch.full((1, m), 1 / m)])[:n] if n > m else torch.empty(0, m)
     )
@@ -146,6 +195,7 @@ def _spread(m: int, n: int) -> Tensor:
         return anchors
     sobol = torch.quasirandom.SobolEngine(m, scramble=True, seed=_GRID_SEED)
     uniform = sobol.draw(rest, dtype=torch.float64).clamp(1e-12, 1 - 1e-12)
+    # Exponential numbers over their sum are uniform on the simplex.
     exponential = -uniform.log()
     return torch.cat([anchors, (exponential / exponential.sum(1, keepdim=True)).float()])
 
@@ -153,7 +203,17 @@ def _spread(m: int, n: int) -> Tensor:
 def as_preference(
     alpha: Tensor | Sequence[float] | Sequence[Sequence[float]], num_tasks: int
 ) -> Tensor:
-    """``alpha`` as a float tensor ``[m]`` or ``[b, m]``, checked to lie on the simplex.
+    """``alpha`` as a float tensor, checked to lie on the simplex.
+
+    Args:
+        alpha: One weight per task, ``[m]``, or several preferences ``[b, m]``.
+        num_tasks: m.
+
+    Returns:
+        ``[m]`` or ``[b, m]``; half-precision floats stay what they are.
+
+    Raises:
+        ValueError: If it is anything but points of the simplex.
 
     >>> as_preference([0.3, 0.7], 2)
     tensor([0.3000, 0.7000])
@@ -167,6 +227,7 @@ def as_preference(
         raise ValueError(f"alpha must be numbers, one per task, got {alpha!r}") from None
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
+    # What follows depends on values, which a compiled graph does not know.
     if torch.compiler.is_compiling():
         return tensor
     if tensor.ndim not in (1, 2) or tensor.shape[-1] != num_tasks:

@@ -1,25 +1,94 @@
-"""A task: how its loss and score are taken, which way is better, and from where volume counts."""
+"""A task: how its loss and score are taken, which way is better, and from where volume counts.
+
+Which way is better is asked here and nowhere else: everything that depends on it, from the sign
+of a score to the words under an axis, is a part of the task's :class:`Direction`.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lorpman.errors import UsageError
 from lorpman.metrics import Measure, Score, as_score
+
+_Scores = TypeVar("_Scores", float, Tensor)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Which way a score gets better, as a sign and in the words that readers need.
+
+    >>> LOWER.orient(0.3), LOWER.reaches(0.3, 0.5), HIGHER.reaches(0.3, 0.5)
+    (-0.3, True, False)
+    """
+
+    sign: float
+    """1.0 where more is better, else -1.0."""
+    better: str
+    """The word for a better score: "bigger" or "smaller"."""
+    words: str
+    """What stands under a score: "higher is better", or the opposite."""
+    axis_words: str
+    """The same with an arrow that points along an axis of scores."""
+    bound: str
+    """The option that bounds such a score: "at_least" or "at_most"."""
+    symbol: str
+    """How a kept bound is written: "≥" or "≤"."""
+
+    def orient(self, scores: _Scores) -> _Scores:
+        """``scores`` turned so that bigger is better."""
+        return self.sign * scores
+
+    def reaches(self, score: float, bound: float) -> bool:
+        """Whether ``score`` is at least as good as ``bound``."""
+        return self.orient(score) >= self.orient(bound)
+
+
+HIGHER = Direction(1.0, "bigger", "higher is better", "higher is better →", "at_least", "≥")
+LOWER = Direction(-1.0, "smaller", "lower is better", "← lower is better", "at_most", "≤")
+
+
+def direction_of(maximise: bool) -> Direction:
+    """The direction that the flag of a task stands for."""
+    return HIGHER if maximise else LOWER
+
+
+def signs(maximise: bool | Sequence[bool]) -> NDArray[np.float64]:
+    """The sign that turns each score so that bigger is better.
+
+    Args:
+        maximise: One flag for all tasks, or one per task.
+
+    Returns:
+        1.0 or -1.0, ``[]`` or ``[m]``.
+
+    >>> signs([True, False])
+    array([ 1., -1.])
+    """
+    return np.where(np.asarray(maximise), HIGHER.sign, LOWER.sign)
 
 
 @dataclass(frozen=True)
 class Task:
     """One task of a multi-task network.
 
-    ``loss(output, target)`` gives the scalar that training lowers; ``score`` what people read,
-    a function ``(output, target)`` giving the mean of a batch or a value per sample, or a
-    :class:`~lorpman.metrics.Score` for what does not average, such as mIoU. ``maximise`` says
-    whether a bigger score is better, ``reference`` the worst score that hypervolume counts.
+    Args:
+        name: What people call it; every task of a network has another name.
+        loss: ``loss(output, target)`` gives the scalar that training lowers.
+        score: What people read: a function ``(output, target)`` that gives the mean of a batch
+            or a value per sample, or a :class:`~lorpman.metrics.Score` for what does not
+            average, such as mIoU.
+        maximise: Whether a bigger score is better.
+        reference: The worst score that hypervolume counts.
+
+    Raises:
+        UsageError: If ``maximise`` is no bool, or ``reference`` is not finite.
     """
 
     name: str
@@ -34,13 +103,22 @@ class Task:
         if not math.isfinite(self.reference):
             raise UsageError(f"the reference of '{self.name}' must be finite, got {self.reference}")
 
+    @property
+    def direction(self) -> Direction:
+        """Which way this task's score gets better."""
+        return direction_of(self.maximise)
+
     def metric(self) -> Score:
         """The score as sums over batches."""
         return as_score(self.score)
 
 
 def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
-    """Refuse a list of tasks that does not fit a manifold of ``num_tasks`` tasks."""
+    """Refuse a list of tasks that does not fit a manifold of ``num_tasks`` tasks.
+
+    Raises:
+        UsageError: If the number differs, or if two tasks have one name.
+    """
     if len(tasks) != num_tasks:
         raise UsageError(
             f"the model was built for num_tasks={num_tasks}, but {len(tasks)} tasks were given; "
@@ -54,8 +132,14 @@ def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
 def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
     """Split a network's output, or a batch's targets, into one entry per task.
 
-    A sequence with one entry per task, a mapping from task names, or a tensor ``[n, m, ...]``
-    whose column ``i`` belongs to task ``i``.
+    Args:
+        values: A sequence with one entry per task, a mapping from task names, or a tensor
+            ``[n, m, ...]`` whose column ``i`` belongs to task ``i``.
+        tasks: The tasks, in the order of the result.
+        what: What ``values`` are, for the error.
+
+    Raises:
+        UsageError: If ``values`` has no entry for some task, or is something else.
     """
     m = len(tasks)
     if isinstance(values, Mapping):
@@ -84,7 +168,16 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
 
 
 def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
-    """The losses ``[m]`` of one forward pass."""
+    """The losses ``[m]`` of one forward pass.
+
+    Args:
+        outputs: What the network gave, in a form that :func:`per_task` splits.
+        targets: The batch's targets, likewise.
+        tasks: The m tasks.
+
+    Raises:
+        UsageError: If a loss is no scalar, or if outputs or targets do not fit the tasks.
+    """
     pairs = zip(
         tasks,
         per_task(outputs, tasks, "the network's output"),
@@ -102,18 +195,26 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
 
 
 def unpack(batch: Any) -> tuple[Any, Any]:
-    """The input and the targets of a batch."""
+    """The input and the targets of a batch.
+
+    Raises:
+        UsageError: If the batch is no pair.
+    """
     if not isinstance(batch, Sequence) or len(batch) != 2:
-        found = f"{len(batch)} parts" if isinstance(batch, Sequence) else type(batch).__name__
+        given = f"{len(batch)} parts" if isinstance(batch, Sequence) else type(batch).__name__
         raise UsageError(
-            f"a batch must be (x, y) with one target per task in y, found {found}; "
+            f"a batch must be (x, y) with one target per task in y, found {given}; "
             "for separate targets use (x, [y_1, ..., y_m])"
         )
     return batch[0], batch[1]
 
 
 def check_repeatable(loader: Any, what: str) -> None:
-    """Refuse an iterator that one pass uses up."""
+    """Refuse an iterator, which one pass over the data would use up.
+
+    Raises:
+        UsageError: If ``loader`` is an iterator.
+    """
     if isinstance(loader, Iterator):
         raise UsageError(
             f"{what} must be iterable more than once, found a {type(loader).__name__}; pass a "

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from command_line import command, files, notes, refused, run
-from lorpman._files import held
+from lorpman._files import locked_folder
 from lorpman.cli.main import main
 from lorpman.front.front import Front
 
@@ -150,7 +150,7 @@ def test_a_run_directory_is_never_overwritten(capsys, trained):
     assert "holds a run with other settings" in refused(
         capsys, "train", "multidigits", "--out", trained, "--resume", "--seed", 3, *QUICK
     )
-    with held(trained):
+    with locked_folder(trained, "held twice"):
         assert "is in use by another training" in refused(
             capsys, "train", "multidigits", "--out", trained, "--resume", *QUICK
         )

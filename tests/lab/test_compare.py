@@ -1,11 +1,5 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
-import time
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -124,43 +118,6 @@ def test_a_front_of_an_unfinished_run_does_not_pass_for_its_end(tmp_path):
     assert again.rows[0].hypervolumes == whole.rows[0].hypervolumes
 
 
-def test_a_run_of_its_own_process_is_the_same_run(done, tmp_path):
-    row = _compare(tmp_path, ("pamal",), (0,), isolate=True).rows[0]
-    assert row.hypervolumes[0] == done[1].rows[1].hypervolumes[0]
-    assert 100 * 2**20 < row.peak_memory < 4 * 2**30
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see processes")
-def test_a_killed_comparison_leaves_no_training_behind(tmp_path):
-    command = [sys.executable, "-m", "lorpman", "compare", "multidigits", "--seeds", "0"]
-    command += ["--out", str(tmp_path), "--set", "epochs=1000", "--set", "freeze_epoch=null"]
-    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _until(lambda: list(tmp_path.glob("*/metrics.jsonl")))
-        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
-        assert children
-    finally:
-        parent.kill()
-        parent.wait()
-    _until(lambda: not any(_running(child) for child in children))
-
-
-def _until(holds, seconds=90):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def _running(pid):
-    try:
-        os.kill(int(pid), 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, ValueError):
-        return False
-    return state != "Z"
-
-
 def test_a_setting_goes_to_the_methods_that_have_it(tmp_path):
     _compare(tmp_path, ("lorpman", "cosmos"), (0,), overrides={"rank": 1, "lambda_c": 2.0})
     settings = {
@@ -170,16 +127,6 @@ def test_a_setting_goes_to_the_methods_that_have_it(tmp_path):
     assert settings["lorpman"]["rank"] == 1
     assert settings["cosmos"]["lambda_c"] == 2.0
     assert "rank" not in settings["cosmos"]
-
-
-def test_a_row_with_fewer_seeds_says_so(done):
-    _, comparison, _ = done
-    lorpman, pamal = comparison.rows
-    fewer = replace(pamal, seeds=(1,), hypervolumes=pamal.hypervolumes[1:])
-    text = replace(comparison, rows=(lorpman, fewer)).markdown()
-    assert f"| pamal | {fewer.mean:.4f} (seed 1 only) |" in text
-    assert "mean ± standard deviation of seeds 0, 1;" in text
-    assert "only" not in comparison.markdown()
 
 
 def test_preferences_are_spread_for_the_methods_that_draw_them(tmp_path):

@@ -109,37 +109,6 @@ def test_theta_is_the_papers_formula(rows, columns, rank, m, scale):
     assert torch.equal(theta["bias"], model.network.bias)
 
 
-@pytest.mark.parametrize(
-    ("layer", "rows", "columns", "inner"),
-    [
-        (nn.Conv2d(10, 20, 5), 100, 50, 10),
-        (nn.Conv2d(1, 10, 5), 50, 5, 5),
-        (nn.Conv1d(4, 6, 3), 18, 4, 4),
-        (nn.Conv3d(4, 6, (2, 3, 5)), 12, 60, 4),
-        (nn.Conv2d(8, 6, 3, groups=2), 18, 12, 6),
-        (nn.ConvTranspose2d(4, 6, 3), 18, 12, 6),
-        (nn.ConvTranspose2d(4, 6, 3, groups=2), 18, 6, 6),
-        (nn.Linear(7, 9), 9, 7, 2),
-        (nn.Embedding(30, 5), 30, 5, 2),
-    ],
-)
-def test_layout_of_the_factors(layer, rows, columns, inner):
-    (delta,) = LowRank(layer, 2, rank=2).low_rank_deltas().values()
-    assert delta.B.shape == (rows, 2, inner)
-    assert delta.A.shape == (2, inner, columns)
-    assert (delta.B == 0).all()
-    assert delta.A.abs().max() <= columns**-0.5
-
-
-def test_gram_equals_the_dense_inner_products():
-    model, _ = _make("conv2d", num_tasks=5)
-    (delta,) = model.low_rank_deltas().values()
-    flat = delta.dense().flatten(1)
-    torch.testing.assert_close(delta.gram(), flat @ flat.T)
-    chosen = torch.tensor([3, 0])
-    torch.testing.assert_close(delta.gram(chosen), flat[chosen] @ flat[chosen].T)
-
-
 def test_only_the_shared_bottom_is_adapted_by_default():
     network = SharedBottom(nn.Linear(4, 3), [nn.Linear(3, 2), nn.Linear(3, 2)])
     assert set(LowRank(network, 2).low_rank_deltas()) == {"bottom.weight"}
@@ -169,25 +138,6 @@ def test_per_task_inputs():
     shapes = [tuple(out.shape) for out in model(x, torch.tensor([[0.5, 0.5], [1.0, 0.0]]))]
     assert shapes == [(2, 7, 2), (2, 6, 5)]
     assert_solution_equals_forward(model, x)
-
-
-def test_theta_of_several_preferences_is_led_by_their_number():
-    model, _ = _make("batch norm")
-    alphas = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
-    theta = model.theta(alphas)
-    for j, alpha in enumerate(alphas):
-        for name, value in model.theta(alpha).items():
-            torch.testing.assert_close(theta[name][j], value)
-
-
-def test_solution_shares_no_memory():
-    model, x = _make("linear")
-    alpha = torch.tensor([0.2, 0.3, 0.5])
-    before = model(x, alpha)
-    with torch.no_grad():
-        for parameter in model.solution(alpha).parameters():
-            parameter.fill_(7.0)
-    assert_same(model(x, alpha), before)
 
 
 def test_checkpoint_round_trip():
@@ -234,51 +184,6 @@ def test_bad_preferences_are_refused_everywhere(alpha):
     for use in (lambda a: model(x, a), model.theta, model.solution):
         with pytest.raises(ValueError, match="alpha must"):
             use(torch.tensor(alpha))
-
-
-class Stack(nn.Module):
-    """A weight of three dimensions that is no convolution, as in a mixture of experts."""
-
-    def __init__(self):
-        super().__init__()
-        self.experts = nn.Parameter(torch.randn(4, 10, 12))
-
-    def forward(self, x):
-        return torch.einsum("ni,eio->no", x, self.experts)
-
-
-def test_rank_holds_for_weights_of_many_dimensions_that_are_no_convolutions():
-    (delta,) = LowRank(Stack(), 2, rank=3).low_rank_deltas().values()
-    assert delta.B.shape == (40, 2, 3)
-    assert delta.A.shape == (2, 3, 12)
-    (delta,) = LowRank(nn.Bilinear(5, 6, 7), 2, rank=2).low_rank_deltas().values()
-    assert (delta.B.shape, delta.A.shape) == ((35, 2, 2), (2, 2, 6))
-
-
-def test_a_solution_trains_what_the_given_network_trains():
-    network = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
-    network[0].weight.requires_grad_(False)
-    model = LowRank(network, 2)
-    model.freeze()
-    flags = {n: p.requires_grad for n, p in model.solution([0.5, 0.5]).named_parameters()}
-    assert flags == {n: p.requires_grad for n, p in network.named_parameters()}
-
-
-def test_alpha_keeps_its_precision_beside_integer_weights():
-    class Coded(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.codes = nn.Parameter(torch.ones(2, 2, dtype=torch.int8), requires_grad=False)
-            self.layer = nn.Linear(4, 3)
-
-        def forward(self, x):
-            return self.layer(x)
-
-    model = LowRank(Coded(), 2)
-    (delta,) = model.low_rank_deltas().values()
-    torch.nn.init.normal_(delta.B)
-    x = torch.randn(2, 4)
-    assert not torch.equal(model(x, [0.3, 0.7]), model(x, [0.6, 0.4]))
 
 
 def test_sparse_embeddings_are_refused_and_any_whole_rank_accepted():

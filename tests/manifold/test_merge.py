@@ -85,6 +85,13 @@ def test_the_preference_itself_can_be_differentiated():
     assert alphas.grad.abs().min() > 0
 
 
+def test_autocast_does_not_round_the_main_weight():
+    weight, B, A, alphas, _ = (v.float() if torch.is_tensor(v) else v for v in _inputs(*SHAPES[0]))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        merged = merge(weight, 0 * B, A, alphas)
+    assert all(torch.equal(value, weight) for value in merged)
+
+
 def test_the_choice_counts_the_work():
     assert cheapest(b=2, rank=24) == "product"  # 20 tasks, rank 8, 3x3 convolutions
     assert cheapest(b=3, rank=96) == "pairs"  # 40 tasks, rank 32

@@ -5,8 +5,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
+from lorpman.rules.balancer import Row
 from lorpman.rules.base import Step
 from lorpman.task import task_losses
+from steps import step_of
 
 
 def gram_of(rows):
@@ -20,6 +22,45 @@ def random_gram(m, shift=0.0, seed=0):
     rows = torch.randn(m, 2 * m + 3, generator=generator, dtype=torch.float64)
     rows = rows + shift * rows.mean(0)
     return rows @ rows.T
+
+
+def spread_gram(seed, m, size, spread=1.0):
+    """Of ``m`` random gradients with ``size`` entries whose lengths differ by powers of ten."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(m, size, generator=generator, dtype=torch.float64)
+    rows *= 10 ** (spread * torch.randn(m, 1, generator=generator, dtype=torch.float64))
+    return rows @ rows.T
+
+
+def close(found, expected, tolerance=1e-4):
+    """Equal but for rounding, whatever the types."""
+    torch.testing.assert_close(
+        torch.as_tensor(found).double(), torch.tensor(expected).double(), atol=tolerance, rtol=0
+    )
+
+
+def row_of(gram, losses=None, index=0, alphas=None, epoch=0):
+    """One preference of a step as balancers see it, made by hand."""
+    m = len(gram)
+    losses = torch.ones(1, m) if losses is None else torch.as_tensor(losses)
+    alphas = torch.full_like(losses, 1 / m) if alphas is None else alphas
+    step = step_of(None, alphas, losses, epoch=epoch)
+    return Row(index, step, losses[index].double(), gram.double())
+
+
+def gradients_of(model, scalar):
+    """The gradient of a scalar in every parameter of ``model``, by name."""
+    parameters = dict(model.named_parameters())
+    reached = torch.autograd.grad(
+        scalar, list(parameters.values()), retain_graph=True, allow_unused=True
+    )
+    return dict(zip(parameters, reached, strict=True))
+
+
+def assert_left(model, expected):
+    """Every parameter of ``model`` was left the gradient that ``expected`` has under its name."""
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
 
 
 def tasks(m):

@@ -4,7 +4,7 @@ from torch import nn
 
 import lorpman as lp
 from lorpman.front.hypervolume_gradient import hypervolume_weights
-from lorpman.rules.objective import cosines, opposite
+from lorpman.rules.cosine import cosines, opposite
 from steps import step_of
 
 

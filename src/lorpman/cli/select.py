@@ -1,5 +1,6 @@
 """``lorpman select``: a demand in, a preference out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,8 +10,10 @@ from lorpman.cli.options import DataDirectory, RunDirectory, read_scores
 from lorpman.errors import UsageError
 
 if TYPE_CHECKING:
-    from lorpman.front.front import Front, Utility
+    from lorpman.front.choice import Utility
+    from lorpman.front.front import Front
     from lorpman.front.select import Selection
+    from lorpman.task import Task
 
 _Bounds = Annotated[
     list[str] | None, typer.Option(metavar="TASK=SCORE", help="A bound; repeatable.")
@@ -85,9 +88,7 @@ def _choose(
 
     spec, model = open_run(run)
     tasks = spec.tasks()
-    demand["utility"] = (
-        None if weights is None else _weighted(weights, {t.name: t.maximise for t in tasks})
-    )
+    demand["utility"] = None if weights is None else _weighted(weights, tasks)
     splits = spec.load(data_root(data))
     validation = batches(splits.validation, EVALUATION_BATCH)
     found = search(model, tasks, validation, evaluations=evaluations, **demand)
@@ -95,16 +96,17 @@ def _choose(
     return found, evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), alpha)
 
 
-def _weighted(weights: dict[str, float], maximise: dict[str, bool]) -> "Utility":
+def _weighted(weights: dict[str, float], tasks: "Sequence[Task]") -> "Utility":
     """A sum of scores; a score where less is better counts against it."""
     from lorpman.errors import unknown
 
+    directions = {task.name: task.direction for task in tasks}
     for task, weight in weights.items():
-        if task not in maximise:
-            raise unknown("task", task, maximise)
+        if task not in directions:
+            raise unknown("task", task, directions)
         if not 0 <= weight < float("inf"):
             raise UsageError(f"--utility {task}: a weight must be 0 or more, got {weight}")
     if not any(weights.values()):
         raise UsageError("--utility needs a weight above 0")
-    signed = {task: w if maximise[task] else -w for task, w in weights.items()}
+    signed = {task: directions[task].orient(w) for task, w in weights.items()}
     return lambda scores: sum(weight * scores[task] for task, weight in signed.items())

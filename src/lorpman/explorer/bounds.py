@@ -17,16 +17,14 @@ def demand_of(front: Front, bounds: Mapping[str, float]) -> dict[str, Any]:
 
     Several tasks count by their score in units of its range on the front.
     """
-    up = dict(zip(front.tasks, front.maximise, strict=True))
     rest = [task for task in front.tasks if task not in bounds] or list(front.tasks)
-    demand: dict[str, Any] = {
-        "at_least": {task: bound for task, bound in bounds.items() if up[task]},
-        "at_most": {task: bound for task, bound in bounds.items() if not up[task]},
-    }
+    demand: dict[str, Any] = {"at_least": {}, "at_most": {}}
+    for task, bound in bounds.items():
+        demand[front.direction(task).bound][task] = bound
     if len(rest) == 1:
         return demand | {"best": rest[0]}
     weights = {task: weight for task, weight in utility_of(front).items() if task in rest}
-    signed = {task: weight if up[task] else -weight for task, weight in weights.items()}
+    signed = {task: front.direction(task).orient(weight) for task, weight in weights.items()}
     return demand | {"utility": lambda scores: sum(w * scores[t] for t, w in signed.items())}
 
 
@@ -42,10 +40,10 @@ def utility_of(front: Front) -> dict[str, float]:
 def select_command(run: Opened, bounds: Mapping[str, float]) -> str:
     """The same demand on the command line."""
     front = run.front
-    up = dict(zip(front.tasks, front.maximise, strict=True))
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():
-        parts += ["--at-least" if up[task] else "--at-most", f"{task}={bound:g}"]
+        option = front.direction(task).bound.replace("_", "-")
+        parts += [f"--{option}", f"{task}={bound:g}"]
     rest = [task for task in front.tasks if task not in bounds] or list(front.tasks)
     if len(rest) == 1:
         parts += ["--best", rest[0]]

@@ -141,14 +141,14 @@ def take_card() -> Any:
 
 def demand_card(front: Front) -> Any:
     fields = []
-    for i, (task, up) in enumerate(zip(front.tasks, front.maximise, strict=True)):
+    for i, task in enumerate(front.tasks):
         column = front.scores[:, i]
         example = column.quantile(0.5).item()
         fields.append(
             html.Div(
                 [
                     _label_for({"type": "bound", "index": i}, task, "task"),
-                    html.Small("at least" if up else "at most"),
+                    html.Small(front.direction(task).bound.replace("_", " ")),
                     dcc.Input(
                         id={"type": "bound", "index": i},
                         type="number",

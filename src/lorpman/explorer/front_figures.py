@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from lorpman.explorer.opened_run import Opened
-from lorpman.front.front import Front
-from lorpman.front.hypervolume import non_dominated_mask
-from lorpman.front.plot import COLOURS, figures, triangles
+from lorpman.front.front import Front, worst_and_best
+from lorpman.front.plot_style import COLOURS, significant
+from lorpman.front.plot_surfaces import triangles
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -62,8 +62,8 @@ def basic_layout(**more: Any) -> dict[str, Any]:
 
 def axis_title(front: Front, task: int) -> str:
     """A task's name, and which way is better."""
-    better = "higher is better →" if front.maximise[task] else "← lower is better"
-    return f"{front.tasks[task]} ({better})"
+    name = front.tasks[task]
+    return f"{name} ({front.direction(name).axis_words})"
 
 
 def weights_text(tasks: Sequence[str], alpha: Sequence[float]) -> str:
@@ -80,7 +80,7 @@ def _hover(run: Opened) -> list[str]:
     front = run.front
     lines = []
     for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
-        shown = [f"{n} {figures(s, 4)}" for n, s in zip(front.tasks, scores, strict=True)]
+        shown = [f"{n} {significant(s, 4)}" for n, s in zip(front.tasks, scores, strict=True)]
         more = "<br>..." if len(shown) > 6 else ""
         lines.append(
             f"<b>{run.title}</b><br>preference: {weights_text(front.tasks, alpha)}<br>"
@@ -104,7 +104,7 @@ def _points(run: Opened, chosen: Any) -> dict[str, Any]:
 
 
 def _best(front: Front) -> Any:
-    return non_dominated_mask(front.scores, front.maximise).numpy()
+    return front.non_dominated_mask().numpy()
 
 
 # Two tasks.
@@ -260,11 +260,9 @@ def projections(runs: Sequence[Opened]) -> Figure:
 
 def limits(runs: Sequence[Opened]) -> tuple[list[float], list[float]]:
     """Each task's worst and best score over all fronts: the ends of its axis."""
-    everything = np.concatenate([run.front.scores.numpy() for run in runs])
-    low, high = everything.min(axis=0), everything.max(axis=0)
-    up = np.array(runs[0].front.maximise)
-    worst, best = np.where(up, low, high), np.where(up, high, low)
-    best = np.where(best == worst, worst + np.where(up, 1e-9, -1e-9), best)
+    fronts = [run.front for run in runs]
+    worst, best = (end.numpy() for end in worst_and_best(fronts))
+    best = np.where(best == worst, worst + 1e-9 * fronts[0].signs.numpy(), best)
     return worst.tolist(), best.tolist()
 
 
@@ -279,7 +277,7 @@ def _parallel(runs: Sequence[Opened]) -> Figure:
         for chosen, width, opacity in ((~bold, 0.8, _FAINT), (bold, 1.4, 0.75)):
             traces.append(_lines(run, k, height, chosen, width, opacity))
     front = runs[0].front
-    ends = [f"{figures(float(w), 3)} to {figures(float(b), 3)}" for w, b in zip(worst, best,
+    ends = [f"{significant(float(w), 3)} to {significant(float(b), 3)}" for w, b in zip(worst, best,
             strict=True)]  # fmt: skip
     layout = basic_layout(
         xaxis={

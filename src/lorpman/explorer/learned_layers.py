@@ -22,7 +22,7 @@ class Layer:
 @torch.no_grad()
 def layers(model: Manifold | None) -> list[Layer]:
     """The layers of a low-rank manifold, in the network's order; none for any other one."""
-    core = getattr(model, "inner", model)
+    core = None if model is None else model.innermost
     if not isinstance(core, LowRank):
         return []
     main = dict(core.network.named_parameters())

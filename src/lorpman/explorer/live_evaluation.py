@@ -13,8 +13,9 @@ from torch import Tensor
 
 from lorpman.explorer.opened_run import Opened
 from lorpman.explorer.samples import Prediction, Samples, choose
+from lorpman.front.choice import Choice
 from lorpman.front.evaluate import evaluate, scores_of
-from lorpman.front.front import Choice, Front
+from lorpman.front.front import Front
 from lorpman.front.select import select
 from lorpman.lab.datasets.splits import Batch, first_batches
 

@@ -61,7 +61,7 @@ def open_runs(paths: Sequence[Path], root: Path | None) -> list[Opened]:
     specs = [read_spec(path) for path in paths]
     fronts = [_front(path) for path in paths]
     for path, front in zip(paths, fronts, strict=True):
-        if (front.tasks, front.maximise) != (fronts[0].tasks, fronts[0].maximise):
+        if not front.has_tasks_of(fronts[0]):
             raise UsageError(
                 f"runs on one page must have the same tasks: {paths[0]} has "
                 f"{_listed(fronts[0].tasks)}, {path} has {_listed(front.tasks)}"

@@ -10,7 +10,7 @@ from lorpman.explorer import front_figures, panels, sentences
 from lorpman.explorer.control_cards import card, demand_card, extra, preference_card, take_card
 from lorpman.explorer.live_evaluation import Live
 from lorpman.explorer.opened_run import Opened
-from lorpman.front.plot import volume_text
+from lorpman.front.plot_style import volume_text
 
 _GRAPH: Any = {"displaylogo": False, "responsive": True, "displayModeBar": False}
 

@@ -15,7 +15,8 @@ from lorpman.explorer.bounds import demand_of
 from lorpman.explorer.live_evaluation import Live, Turns, rounded
 from lorpman.explorer.opened_run import Opened
 from lorpman.explorer.request_guard import Refused
-from lorpman.front.front import Choice, Front
+from lorpman.front.choice import Choice
+from lorpman.front.front import Front
 from lorpman.lab.runs.export_run import take
 from lorpman.preference import as_preference
 

@@ -12,8 +12,7 @@ from lorpman._files import write_bytes
 from lorpman.explorer import front_figures, panels, sentences
 from lorpman.explorer.opened_run import Opened, open_runs
 from lorpman.explorer.panels import Panel
-from lorpman.front.hypervolume import non_dominated_mask
-from lorpman.front.plot import volume_text
+from lorpman.front.plot_style import volume_text
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPT = """
@@ -97,7 +96,7 @@ def _card(panel: Panel) -> str:
 
 def _table_card(run: Opened) -> str:
     front = run.front
-    best = non_dominated_mask(front.scores, front.maximise).tolist()
+    best = front.non_dominated_mask().tolist()
     head = ["on the front", *front.tasks, *(f"weight of {task}" for task in front.tasks)]
     rows = [
         ["yes" if bold else "", *(f"{s:.4f}" for s in scores), *(f"{w:.3g}" for w in alpha)]

@@ -11,27 +11,27 @@ from lorpman.explorer.control_cards import extra
 from lorpman.explorer.live_evaluation import Live
 from lorpman.explorer.opened_run import Opened
 from lorpman.explorer.samples import Prediction
-from lorpman.front.front import Choice
-from lorpman.front.plot import figures as digits
+from lorpman.front.choice import Choice
+from lorpman.front.front import worst_and_best
+from lorpman.front.plot_style import significant
 
 
 def score_tiles(run: Opened, scores: Sequence[float]) -> list[Any]:
     """Each task's score, and where it stands between the worst and the best of the front."""
     front, tiles = run.front, []
+    worst, best = (end.tolist() for end in worst_and_best([front]))
     for i, (task, score) in enumerate(zip(front.tasks, scores, strict=True)):
-        column = front.scores[:, i]
-        low, high = column.min().item(), column.max().item()
-        part = (score - low) / (high - low) if high > low else 1.0
-        part = min(max(part if front.maximise[i] else 1 - part, 0.0), 1.0)
+        low, high = worst[i], best[i]
+        part = (score - low) / (high - low) if high != low else 1.0
+        part = min(max(part, 0.0), 1.0)
         bar = html.Span(className="bar", style={"--part": f"{part:.3f}"})
-        better = "higher is better" if front.maximise[i] else "lower is better"
         tiles.append(
             html.Div(
                 [
                     html.Span(task, className="task", title=task),
-                    html.B(digits(score, 4), **extra(score=task)),
+                    html.B(significant(score, 4), **extra(score=task)),
                     bar,
-                    html.Small(better),
+                    html.Small(front.direction(task).words),
                 ],
                 className="tile",
             )
@@ -75,16 +75,16 @@ def _line(task: str, new: Prediction, old: Prediction) -> Any:
 
 def answer(run: Opened, live: Live | None, bounds: Mapping[str, float], choice: Choice) -> Any:
     """What was found, against what was asked."""
-    up = dict(zip(run.front.tasks, run.front.maximise, strict=True))
     rows = []
     for task, bound in bounds.items():
-        kept = choice.scores[task] >= bound if up[task] else choice.scores[task] <= bound
-        sign = "≥" if up[task] else "≤"
+        direction = run.front.direction(task)
+        kept = direction.reaches(choice.scores[task], bound)
         rows.append(
             html.Li(
                 [
                     html.Span("✓ " if kept else "✗ ", className="right" if kept else "wrong"),
-                    f"{task} {digits(choice.scores[task], 4)} (asked: {sign} {bound:g})",
+                    f"{task} {significant(choice.scores[task], 4)} "
+                    f"(asked: {direction.symbol} {bound:g})",
                 ]
             )
         )

@@ -5,15 +5,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
+from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
-# So many bytes of networks are held at once while the data passes by.
+# So many bytes of networks are held at once while the data passes by: one pass over the data for
+# many networks is quicker than one pass for each.
 _NETWORKS_IN_MEMORY = 512 * 2**20
 
 
@@ -26,10 +27,24 @@ def evaluate(
     *,
     label: str = "",
 ) -> Front:
-    """Score ``model`` on every batch of ``loader`` at every preference of ``alphas [n, m]``.
+    """Score a manifold on all data at a set of preferences.
 
-    Default preferences: the manifold's own, which is ``lp.grid(m)`` for a continuous front.
     Each preference is merged into a plain network once, not once per batch.
+
+    Args:
+        model: The manifold; it is put into evaluation mode meanwhile.
+        tasks: Its m tasks.
+        loader: Yields batches ``(x, y)``, and can be iterated more than once.
+        alphas: The preferences, ``[n, m]`` or ``[m]``; by default the manifold's own, which is
+            ``lp.grid(m)`` for a continuous front.
+        label: The front's name in plots.
+
+    Returns:
+        The front, with scores and mean losses.
+
+    Raises:
+        UsageError: If tasks or loader do not fit, or the loader is empty.
+        ValueError: If ``alphas`` are no preferences.
     """
     check_tasks(tasks, model.num_tasks)
     check_repeatable(loader, "the loader")
@@ -60,27 +75,34 @@ def evaluate(
 def scores_of(
     networks: list[nn.Module], tasks: Sequence[Task], loader: Iterable[Any]
 ) -> list[tuple[Tensor, Tensor]]:
-    """Scores and mean losses, each ``[m]``, of plain networks over one pass of the data."""
+    """Score plain networks over one pass of the data.
+
+    Args:
+        networks: Networks with one output per task, in evaluation mode.
+        tasks: The m tasks.
+        loader: Yields batches ``(x, y)``.
+
+    Returns:
+        For each network its scores and its mean losses, each ``[m]``.
+
+    Raises:
+        UsageError: If the loader is empty.
+    """
     totals = [_Totals(tasks) for _ in networks]
     like = next(p for p in networks[0].parameters() if p.is_floating_point())
     empty = True
     for batch in loader:
         empty = False
-        x, y = unpack(pytree.tree_map_only(Tensor, lambda value: value.to(like.device), batch))
+        x, y = unpack(tree_map_only(Tensor, lambda value: value.to(like.device), batch))
+        # A network in half precision takes no other floats; targets keep theirs, for the scores.
         if like.dtype in (torch.bfloat16, torch.float16):
-            x = pytree.tree_map_only(
-                Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x
-            )
+            x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
             total.add(per_task(network(x), tasks, "the network's output"), targets)
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
-
-
-def _as_floats_of(like: Tensor, value: Tensor) -> Tensor:
-    return value.to(like.dtype) if value.is_floating_point() else value
 
 
 class _Totals:

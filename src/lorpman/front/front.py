@@ -1,8 +1,7 @@
 """A front: preferences and the scores they reach, to measure, choose from, draw and keep."""
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,31 +10,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lorpman._files import write_bytes
 from lorpman.errors import UsageError, unknown
-from lorpman.front.hypervolume import Hypervolume, hypervolume, non_dominated_mask
+from lorpman.front.choice import Choice, Utility, choose
+from lorpman.front.dominance import non_dominated_mask
+from lorpman.front.front_file import read_fields, write_front
+from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.order import Order, order
-
-FORMAT = "lorpman-front/1"
-Utility = Callable[[dict[str, float]], float]
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """One point of a front. ``feasible`` is False where no point keeps the bounds asked for."""
-
-    alpha: Tensor
-    scores: dict[str, float]
-    index: int
-    feasible: bool
+from lorpman.task import Direction, direction_of, signs
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """``alphas [n, m]`` and the ``scores [n, m]`` they reach, in each task's own units.
+    """Preferences and the scores they reach, in each task's own units.
 
-    ``maximise`` and ``reference`` hold one entry per task; ``losses [n, m]`` and ``label``, the
-    name of the method in plots, are optional.
+    Args:
+        alphas: The preferences, ``[n, m]``.
+        scores: What each preference reaches, ``[n, m]``.
+        tasks: The names of the m tasks.
+        maximise: For each task, whether a bigger score is better.
+        reference: For each task, the worst score that hypervolume counts.
+        losses: The mean losses at each preference, ``[n, m]``, if they are known.
+        label: The name of the method in plots.
+
+    Raises:
+        UsageError: If shapes or lengths do not fit, names repeat, or a number is not finite.
 
     >>> alphas, scores = torch.eye(2), torch.tensor([[0.9, 0.5], [0.5, 0.9]]).double()
     >>> front = Front(alphas, scores, ("left", "right"), (True, True), (0.0, 0.0))
@@ -72,6 +70,7 @@ class Front:
         for name, table in tables.items():
             if len(table) != len(self):
                 raise UsageError(f"{name} has {len(table)} rows, scores have {len(self)}")
+        # Losses may be infinite: a network can be useless for a task and still be on the front.
         for name, table in (("alphas", self.alphas), ("scores", self.scores)):
             for row, column in (~table.isfinite()).nonzero()[:1].tolist():
                 where = f"row {row}, task '{self.tasks[column]}'"
@@ -80,8 +79,44 @@ class Front:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @cached_property
+    def signs(self) -> Tensor:
+        """For each task, 1 where a bigger score is better, else -1: ``[m]``."""
+        return torch.from_numpy(signs(self.maximise))
+
+    @property
+    def gains(self) -> Tensor:
+        """The scores turned so that bigger is better for every task, ``[n, m]``."""
+        return self.scores * self.signs
+
+    def direction(self, task: str) -> Direction:
+        """Which way the score of a task gets better.
+
+        Raises:
+            UsageError: If the front has no such task.
+        """
+        return direction_of(self.maximise[self.column(task)])
+
+    def column(self, task: str) -> int:
+        """The column of a task in alphas, scores and losses.
+
+        Raises:
+            UsageError: If the front has no such task.
+        """
+        if task not in self.tasks:
+            raise unknown("task", task, self.tasks)
+        return self.tasks.index(task)
+
+    def has_tasks_of(self, other: "Front") -> bool:
+        """Whether scores of both fronts can be compared: the same tasks, better the same way."""
+        return (self.tasks, self.maximise) == (other.tasks, other.maximise)
+
     def hypervolume(self) -> Hypervolume:
-        """The volume between reference and scores; computed once, since sampling takes time."""
+        """The volume between reference and scores; computed once, since sampling takes time.
+
+        Raises:
+            UsageError: If no float holds the volume.
+        """
         return self._volume
 
     @cached_property
@@ -90,12 +125,15 @@ class Front:
 
     def order(self) -> Order:
         """How well the scores follow the preferences: is more weight on a task obeyed?"""
-        sign = torch.where(torch.tensor(self.maximise), 1.0, -1.0)
-        return order(self.alphas, self.scores * sign)
+        return order(self.alphas, self.gains)
+
+    def non_dominated_mask(self) -> Tensor:
+        """Which points no other point of the front beats, bool ``[n]``."""
+        return non_dominated_mask(self.scores, self.maximise)
 
     def non_dominated(self) -> "Front":
         """The points that no other point of the front beats."""
-        best = non_dominated_mask(self.scores, self.maximise)
+        best = self.non_dominated_mask()
         losses = None if self.losses is None else self.losses[best]
         return replace(self, alphas=self.alphas[best], scores=self.scores[best], losses=losses)
 
@@ -111,108 +149,73 @@ class Front:
     ) -> Choice:
         """The point of the grid that keeps the bounds and does one thing best.
 
-        ``at_least`` bounds tasks where more is better, ``at_most`` those where less is. Then
-        either the ``best`` score of one task, the ``knee`` (farthest out from the plane through
-        the extremes), the point closest to ``target``, or the highest ``utility(scores)``.
-        Distances count each task's range on the front as 1. Where no point keeps the bounds,
-        the one that breaks them least is returned, with ``feasible=False``.
+        Exactly one of ``best``, ``knee``, ``target`` and ``utility`` says what to do best.
+        Distances count each task's range on the front as 1.
+
+        Args:
+            at_least: Bounds of tasks where more is better.
+            at_most: Bounds of tasks where less is better.
+            best: The task whose score is to be best.
+            knee: The point farthest out from the plane through the extremes.
+            target: Scores of some tasks; the closest point is chosen.
+            utility: A function of a point's scores by task; its highest value is chosen.
+
+        Returns:
+            The point; where no point keeps the bounds, the one that breaks them least, with
+            ``feasible=False``.
+
+        Raises:
+            UsageError: If the demand names an unknown task, bounds a task from its better side,
+                or asks for none or several of the four.
         """
-        goal = self._goal(best, knee, target, utility)
-        for name, bounds, bigger in (("at_least", at_least, True), ("at_most", at_most, False)):
-            self._check_direction(name, bounds or {}, bigger)
-        bounds = {**(at_least or {}), **(at_most or {})}
-        broken = self._short_of(bounds).clamp(min=0.0).sum(dim=1)
-        # Among equals, the point that is better on the whole: it is not dominated.
-        worth = (self.scores / self._widths).sum(dim=1)
-        ranks = torch.stack([-broken, goal, worth], dim=1).tolist()
-        index = max(range(len(self)), key=ranks.__getitem__)
-        scores = dict(zip(self.tasks, self.scores[index].tolist(), strict=True))
-        return Choice(self.alphas[index].clone(), scores, index, broken[index].item() == 0.0)
+        return choose(self, at_least or {}, at_most or {}, best, knee, target, utility)
 
     def plot(self, path: str | Path, title: str | None = None) -> None:
-        """Draw the front into ``path``; the suffix picks the format."""
+        """Draw the front into ``path``; the suffix picks the format.
+
+        Raises:
+            UsageError: If the suffix is unknown, or the file cannot be written.
+        """
+        # Imported here: matplotlib is slow, and most fronts are never drawn.
         from lorpman.front.plot import plot_front
 
         plot_front(self, path, title)
 
     def save(self, path: str | Path) -> None:
-        """Write the front as JSON that people can read and that round-trips exactly."""
-        write_bytes(path, _to_json(self).encode())
+        """Write the front as JSON that people can read and that round-trips exactly.
+
+        Raises:
+            UsageError: If the file cannot be written.
+        """
+        write_front(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Front":
-        """Read what :meth:`save` wrote; anything else is an error that names the file."""
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            UsageError: If the file cannot be read or holds no front; the message names it.
+        """
         try:
-            return cls(**_from_json(Path(path).read_bytes()))
+            return cls(**read_fields(Path(path).read_bytes()))
         except OSError as error:
             raise UsageError(f"cannot read front file '{path}': {error.strerror}") from None
         except (TypeError, ValueError) as error:
             line = " ".join(str(error).split())
             raise UsageError(f"'{path}' is not a front file: {line}; save it again") from None
 
-    def _column(self, task: str) -> int:
-        if task not in self.tasks:
-            raise unknown("task", task, self.tasks)
-        return self.tasks.index(task)
 
-    @cached_property
-    def _widths(self) -> Tensor:
-        """Each task's range on the front ``[m]``, negative where smaller is better.
-
-        Differences of scores divided by it are orientation-free, and of the same scale.
-        """
-        best = self.scores[non_dominated_mask(self.scores, self.maximise)]
-        width = best.amax(dim=0) - best.amin(dim=0)
-        width[width == 0.0] = 1.0  # a task that no preference changes: keep its own unit
-        return torch.where(torch.tensor(self.maximise), width, -width)
-
-    def _goal(
-        self,
-        best: str | None,
-        knee: bool,
-        target: Mapping[str, float] | None,
-        utility: Utility | None,
-    ) -> Tensor:
-        """What to maximise over the points: ``[n]``."""
-        asked = (best is not None) + knee + (target is not None) + (utility is not None)
-        if asked != 1:
-            fix = "one of best='task', knee=True, target={...} or utility=function"
-            raise UsageError(f"select needs exactly {fix}, got {asked} of them")
-        if best is not None:
-            return -self._short_of({best: 0.0})[:, 0]
-        if target is not None:
-            if not target:
-                raise UsageError("target names no task; pass target={'task': score}")
-            return -self._short_of(target).norm(dim=1)
-        if utility is None:
-            # The plane through the extremes of the front is sum = const in these units.
-            return (self.scores / self._widths).sum(dim=1)
-        rows = (dict(zip(self.tasks, row, strict=True)) for row in self.scores.tolist())
-        values = torch.tensor([float(utility(row)) for row in rows], dtype=torch.float64)
-        if values.isnan().any():
-            raise UsageError("utility must return a number for every point, got nan")
-        return values
-
-    def _short_of(self, wanted: Mapping[str, float]) -> Tensor:
-        """How far each point falls short of ``wanted``, in ranges of the front: ``[n, k]``."""
-        for task, value in wanted.items():
-            if not math.isfinite(value):
-                raise UsageError(f"the bound or target of '{task}' must be finite, got {value}")
-        columns = [self._column(task) for task in wanted]
-        values = torch.tensor(list(wanted.values()), dtype=torch.float64)
-        return (values - self.scores[:, columns]) / self._widths[columns]
-
-    def _check_direction(self, name: str, bounds: Mapping[str, float], bigger: bool) -> None:
-        for task, bound in bounds.items():
-            if self.maximise[self._column(task)] != bigger:
-                better, other = ("smaller", "at_most") if bigger else ("bigger", "at_least")
-                fix = f"pass {other}={{'{task}': {bound}}}"
-                raise UsageError(f"{name} cannot bound '{task}', where {better} is better; {fix}")
+def worst_and_best(fronts: Sequence[Front]) -> tuple[Tensor, Tensor]:
+    """Each task's worst and best score over fronts of the same tasks, each ``[m]``."""
+    gains = torch.cat([front.gains for front in fronts])
+    turns = fronts[0].signs
+    return gains.amin(0) * turns, gains.amax(0) * turns
 
 
 def _one_per_task(
     name: str, given: Iterable[Any], tasks: Sequence[str], kind: type | tuple[type, ...]
 ) -> tuple[Any, ...]:
+    # A string would pass for a sequence of one-letter names.
     values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(tasks) or not all(isinstance(value, kind) for value in values):
         wanted = "names" if kind is str else "True or False" if kind is bool else "a number"
@@ -227,50 +230,3 @@ def _table(name: str, given: Tensor, dtype: torch.dtype, columns: int) -> Tensor
         expected = f"[n, {columns}], one row per point and one column per task"
         raise UsageError(f"{name} must have shape {expected}, got {list(table.shape)}")
     return table
-
-
-def _to_json(front: Front) -> str:
-    """One line per point; the hypervolume is there for readers without lorpman."""
-    try:
-        volume = dict(zip(("value", "stderr", "method"), front.hypervolume(), strict=True))
-    except UsageError:  # a volume that no float holds must not keep the scores from being saved
-        volume = {}
-    parts: dict[str, Any] = {"format": FORMAT, "label": front.label, "tasks": front.tasks}
-    parts |= {"maximise": front.maximise, "reference": front.reference, "hypervolume": volume}
-    lines = [f'  "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in parts.items()]
-    for key, table in (
-        ("alphas", front.alphas),
-        ("scores", front.scores),
-        ("losses", front.losses),
-    ):
-        if table is not None:
-            # numpy's str is the shortest text that gives the same float32 or float64 back.
-            rows = [", ".join(_number(str(x)) for x in row) for row in table.numpy()]
-            body = ",\n".join(f"    [{row}]" for row in rows)
-            lines.append(f'  "{key}": [\n{body}\n  ]')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _number(text: str) -> str:
-    return text if math.isfinite(float(text)) else "null"
-
-
-def _from_json(content: bytes) -> dict[str, Any]:
-    """The fields of a front; a ValueError or TypeError says what is wrong."""
-    try:
-        document = json.loads(content)
-    except ValueError as error:
-        raise UsageError(f"no valid JSON, perhaps cut short ({error})") from None
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
-        raise UsageError(f"its format is {found!r}, expected '{FORMAT}'")
-    needed = ("alphas", "scores", "tasks", "maximise", "reference")
-    missing = [key for key in needed if document.get(key) is None]
-    if missing:
-        raise UsageError(f"it lacks {', '.join(missing)}")
-    fields = {key: document[key] for key in needed} | {"label": str(document.get("label", ""))}
-    for key in ("alphas", "scores", "losses"):
-        if document.get(key) is not None:
-            rows = [[math.nan if x is None else x for x in row] for row in document[key]]
-            fields[key] = torch.tensor(rows, dtype=torch.float64)
-    return fields

@@ -4,12 +4,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lorpman.front.hypervolume import Floats, hypervolume, non_dominated_mask
+from lorpman.front.dominance import Floats, non_dominated_mask
+from lorpman.front.hypervolume import hypervolume
 
 
 def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float) -> Tensor:
-    """The gradient ``[n, m]`` of the volume between ``points [n, m]``, to be small, and
-    ``reference [m]``.
+    """The gradient of the volume between points, which are to be small, and a reference.
 
     Point j, moved by a little along axis i, sweeps the part of its facet ``{z: z_i = p_ji,
     p_j <= z <= reference}`` that no other point covers, so ``-dV/dp_ji`` is the volume of that
@@ -19,6 +19,13 @@ def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float
 
     A dominated point, and one not strictly inside the reference, has gradient 0. Where points
     share a coordinate, the gradient towards more loss is taken. Equal points share theirs.
+
+    Args:
+        points: Losses, ``[n, m]``.
+        reference: The worst that counts: one number, or one per task.
+
+    Returns:
+        ``[n, m]``, nowhere above 0.
 
     >>> hypervolume_gradient(torch.tensor([[0.5, 1.5], [1.5, 0.5]]), 2.0)
     tensor([[-0.5000, -1.0000],
@@ -55,17 +62,25 @@ def _slopes(points: Floats, edge: Floats) -> Floats:
 
 
 def _volume(points: Floats, edge: Floats) -> float:
+    """The volume between points ``[n, k]``, to be small, and ``edge [k]``."""
     if points.shape[1] == 1:
         return float((edge - points).max())
     return float(hypervolume(points, edge, maximise=False))
 
 
 def hypervolume_weights(losses: Tensor, reference: Tensor | list[float] | float) -> Tensor:
-    """PHN-HVI's weights ``[n, m]`` of ``losses [n, m]``, every row of norm 1 or 0.
+    """PHN-HVI's weights of losses, every row of norm 1 or 0.
 
     Losses are sorted into fronts (the non-dominated ones, those that are so without the first
     front, ...); within each front they are ``-dV/dlosses``, so dominated points are drawn
     forwards too. The reference is moved out to 1.1 times the largest loss of each task.
+
+    Args:
+        losses: ``[n, m]``.
+        reference: One number, or one per task.
+
+    Returns:
+        ``[n, m]``, nowhere below 0.
 
     >>> hypervolume_weights(torch.tensor([[0.5, 1.5], [1.5, 0.5]]), 2.0)
     tensor([[0.4472, 0.8944],

@@ -23,7 +23,11 @@ class Order(NamedTuple):
 
 
 def order(alphas: Tensor, gains: Tensor) -> Order:
-    """Of ``alphas [n, m]`` and ``gains [n, m]``, the scores oriented so that bigger is better.
+    """How well scores follow preferences.
+
+    Args:
+        alphas: The preferences, ``[n, m]``.
+        gains: What each reaches, turned so that bigger is better, ``[n, m]``.
 
     >>> from torch import tensor
     >>> alphas = tensor([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])
@@ -37,6 +41,7 @@ def order(alphas: Tensor, gains: Tensor) -> Order:
 
 
 def _spearman(first: Tensor, second: Tensor) -> float:
+    """The correlation of ranks, rounded so that a perfect one is 1.0; 0 if one is constant."""
     a, b = (ranks - ranks.mean() for ranks in (_ranks(first), _ranks(second)))
     length = (a.square().sum() * b.square().sum()).sqrt().item()
     return round((a @ b).item() / length, 12) if length else 0.0

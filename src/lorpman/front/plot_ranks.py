@@ -2,12 +2,21 @@
 
 from pathlib import Path
 
-from lorpman.front.plot import COLOURS, save_figure
+from lorpman.front.plot_style import COLOURS, plain_text, save_figure
 from lorpman.manifold.low_rank import LowRank
 
 
 def plot_ranks(model: LowRank, path: str | Path) -> None:
-    """Draw the rank of every layer into ``path``, before the full rank that it could have."""
+    """Draw the rank of every layer, before the full rank that it could have.
+
+    Args:
+        model: A manifold that chose its ranks.
+        path: The file; its suffix picks the format.
+
+    Raises:
+        UsageError: If the suffix is unknown, or the file cannot be written.
+    """
+    # Imported here: it is slow.
     from matplotlib.figure import Figure
 
     ranks, deltas = model.ranks(), model.low_rank_deltas()
@@ -18,7 +27,7 @@ def plot_ranks(model: LowRank, path: str | Path) -> None:
     axes.barh(places, full, color="0.9", label="full rank")
     bars = axes.barh(places, list(ranks.values()), color=COLOURS[0], height=0.6, label="found")
     axes.bar_label(bars, padding=3, fontsize=8)
-    axes.set_yticks(places, [name.replace("$", r"\$") for name in ranks], fontsize=8)
+    axes.set_yticks(places, [plain_text(name) for name in ranks], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("rank of the task matrices")
     axes.legend(frameon=False, fontsize=8)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
+from lorpman.front.choice import Choice, Utility
 from lorpman.front.evaluate import evaluate
-from lorpman.front.front import Choice, Front, Utility
+from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Fixed
 from lorpman.task import Task
@@ -47,12 +48,29 @@ def select(
     utility: Utility | None = None,
     evaluations: int = 40,
 ) -> Selection:
-    """The preference that answers a demand best on the data of ``loader``.
+    """The preference that answers a demand best on some data.
 
-    The demand is that of :meth:`Front.select`. The manifold's own preferences are scored first;
-    then a pattern search moves the best of them over the simplex, with steps that halve until
-    none of them helps, and scores at most ``evaluations`` further networks. Choose on validation
-    data and report on test data: a choice is a fit to the data it was made on.
+    The manifold's own preferences are scored first; then a pattern search moves the best of them
+    over the simplex, with steps that halve until none of them helps. Choose on validation data
+    and report on test data: a choice is a fit to the data it was made on.
+
+    Args:
+        model: The manifold.
+        tasks: Its m tasks.
+        loader: Yields batches ``(x, y)``, and can be iterated more than once.
+        at_least: As for :meth:`lorpman.front.front.Front.select`, like the four that follow.
+        at_most: Bounds of tasks where less is better.
+        best: The task whose score is to be best.
+        knee: The point farthest out from the plane through the extremes.
+        target: Scores of some tasks; the closest point is chosen.
+        utility: A function of a point's scores by task; its highest value is chosen.
+        evaluations: The most networks that are scored beyond the manifold's own preferences.
+
+    Returns:
+        The choice, and what it cost.
+
+    Raises:
+        UsageError: If ``evaluations`` is negative, or the demand makes no sense.
     """
     if evaluations < 0:
         raise UsageError(f"evaluations must be 0 or more, got {evaluations}")
@@ -67,9 +85,9 @@ def select(
     front = evaluate(model, tasks, loader)
     choice = front.select(**demand)
     # Between the members of a finite front there is nothing to search.
-    refined = evaluations > 0 and model.num_tasks > 1 and not is_finite(model)
-    if not refined:
+    if evaluations == 0 or model.num_tasks == 1 or is_finite(model):
         return Selection(choice, front, len(front), False)
+    # The same demand on the same data gives the same answer.
     generator = torch.Generator().manual_seed(0)
     width, left = _spacing(front.alphas), evaluations
     while width >= _FINEST and left > 0:
@@ -78,6 +96,7 @@ def select(
         known = len(front)
         front = _joined(front, evaluate(model, tasks, loader, around))
         choice = front.select(**demand)
+        # No neighbour was better: look closer.
         if choice.index < known:
             width /= 2
     return Selection(choice, front, len(front), True)
@@ -92,6 +111,7 @@ def _spacing(alphas: Tensor) -> float:
     """Half the way to the nearest neighbour, for a typical point of the grid."""
     if len(alphas) < 2:
         return 0.25
+    # No point is its own neighbour: no two preferences are 2 apart.
     gaps = torch.cdist(alphas, alphas, p=torch.inf) + torch.eye(len(alphas)) * 2
     return min(0.25, gaps.amin(1).median().item() / 2)
 
@@ -117,6 +137,7 @@ def _neighbours(alpha: Tensor, width: float, generator: torch.Generator) -> Tens
 
 
 def _joined(front: Front, more: Front) -> Front:
+    """The points of both fronts, which have the same tasks."""
     assert front.losses is not None
     assert more.losses is not None
     return replace(

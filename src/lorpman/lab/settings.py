@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
@@ -13,30 +13,47 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
+from lorpman.preference import Dirichlet, Sampler, Stratified
 from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
 
+Sampling = Literal["dirichlet", "stratified"]
+"""What the setting ``sampling`` takes: the keys of :data:`SAMPLERS`."""
+SAMPLERS: Mapping[Sampling, Callable[[float], Sampler]] = {
+    "dirichlet": Dirichlet,
+    "stratified": Stratified,
+}
+"""What draws preferences, made from the concentration. A new sampler is one more line here."""
+DEFAULT_SAMPLING: Sampling = "dirichlet"
 
-class Group(BaseModel):
-    """A group of settings that belongs together."""
+
+class SettingsGroup(BaseModel):
+    """Settings that belong together: of training, of one method, or of one problem.
+
+    Unknown names, infinities and values outside a field's range are refused.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+    def _refuse_truth_values_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
         """YAML reads ``no`` as False, which would pass for the number 0."""
-        kind = cls.model_fields[info.field_name or ""].annotation
-        kinds = get_args(kind) or (kind,)
-        kinds = tuple(get_args(k)[0] if get_origin(k) is Annotated else k for k in kinds)
-        if isinstance(value, bool) and bool not in kinds and {int, float} & set(kinds):
-            hint = "; use null for never" if type(None) in kinds else ""
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        types = get_args(annotation) or (annotation,)
+        types = tuple(get_args(t)[0] if get_origin(t) is Annotated else t for t in types)
+        if isinstance(value, bool) and bool not in types and {int, float} & set(types):
+            hint = "; use null for never" if type(None) in types else ""
             raise ValueError(f"expected a number, not true, false, yes or no{hint}")
         return value
 
 
-class Training(Group):
+class NoSettings(SettingsGroup):
+    """For a method or a problem that has nothing to set."""
+
+
+class TrainingSettings(SettingsGroup):
     """What every method is trained with."""
 
     epochs: int = Field(10, ge=1)
@@ -52,7 +69,7 @@ class Training(Group):
     step_factor: float = Field(0.5, gt=0)
     window: int = Field(4, ge=1)
     concentration: float = Field(1.0, gt=0)
-    sampling: Literal["dirichlet", "stratified"] = "dirichlet"
+    sampling: Sampling = DEFAULT_SAMPLING
     """Preferences independent of each other, or spread over the simplex within a step."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
@@ -64,6 +81,7 @@ class Training(Group):
     watch_preferences: int | None = Field(None, ge=1)
     """At how many preferences; default: as many as the final front has."""
 
+    # Not fields: pydantic leaves class variables alone.
     WATCHING: ClassVar = frozenset({"watch_samples", "watch_preferences"})
     """What decides only what is shown, not what is learned."""
     OF_THE_OPTIMIZER: ClassVar = frozenset(
@@ -80,8 +98,15 @@ class Training(Group):
     """What would have to be found anew for another optimiser."""
 
     def make_optimizer(self, fused: bool = True) -> MakeOptimizer:
-        """``fused``: one pass over all weights, instead of one for each tensor and operation,
-        which takes as long as a forward pass where the network is small."""
+        """What makes the optimiser that these settings name.
+
+        Args:
+            fused: update all weights in one pass, instead of one for each tensor and operation,
+                which takes as long as a forward pass where the network is small.
+
+        Returns:
+            A function from the parameters to their optimiser.
+        """
         common: dict[str, Any] = {
             "lr": self.learning_rate,
             "weight_decay": self.weight_decay,
@@ -94,20 +119,29 @@ class Training(Group):
         )
 
     def make_scheduler(self) -> MakeScheduler | None:
+        """What makes the schedule of the learning rate, advanced once per epoch.
+
+        Returns:
+            A function from the optimiser to its schedule; None where the rate stays as it is.
+        """
         if self.scheduler == "constant" and not self.ramp_epochs:
             return None
 
         def make(optimizer: Optimizer) -> LRScheduler:
             if self.ramp_epochs:
-                return LambdaLR(optimizer, self._factor)
+                return LambdaLR(optimizer, self._rate_factor)
             if self.scheduler == "cosine":
                 return CosineAnnealingLR(optimizer, self.epochs)
             return MultiStepLR(optimizer, list(self.step_epochs), self.step_factor)
 
         return make
 
-    def _factor(self, epoch: int) -> float:
-        """The part of the rate that an epoch has, where there is a warm-up."""
+    def make_sampler(self) -> Sampler:
+        """What draws the preferences of every training step."""
+        return SAMPLERS[self.sampling](self.concentration)
+
+    def _rate_factor(self, epoch: int) -> float:
+        """The part of the learning rate that an epoch has, where there is a warm-up."""
         if epoch < self.ramp_epochs:
             return _WARMUP_RATE
         done, length = epoch - self.ramp_epochs, self.epochs - self.ramp_epochs
@@ -118,7 +152,16 @@ class Training(Group):
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """``["rank=4", "scale=2.0"]`` as a mapping; values are read as YAML.
+    """Read what ``--set`` was given; values are read as YAML.
+
+    Args:
+        assignments: such as ``["rank=4", "scale=2.0"]``.
+
+    Returns:
+        The values by name.
+
+    Raises:
+        UsageError: one of them is not ``key=value``, or its value is no YAML.
 
     >>> parse_assignments(["rank=4", "freeze_epoch=null"])
     {'rank': 4, 'freeze_epoch': None}
@@ -138,7 +181,13 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def format_assignments(values: Mapping[str, Any]) -> list[str]:
-    """What :func:`parse_assignments` reads.
+    """Write settings the way :func:`parse_assignments` reads them.
+
+    Args:
+        values: settings by name.
+
+    Returns:
+        One ``key=value`` for each.
 
     >>> format_assignments({"rank": 4, "freeze_epoch": None, "optimizer": "sgd"})
     ['rank=4', 'freeze_epoch=null', 'optimizer=sgd']
@@ -146,24 +195,41 @@ def format_assignments(values: Mapping[str, Any]) -> list[str]:
     return [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in values.items()]
 
 
-def distribute(values: Mapping[str, Any], groups: Mapping[str, type[Group]]) -> dict[str, Group]:
+def distribute(
+    values: Mapping[str, Any], groups: Mapping[str, type[SettingsGroup]]
+) -> dict[str, SettingsGroup]:
     """Hand every value to the group that has a field of that name.
 
-    >>> distribute({"epochs": 3}, {"training": Training})["training"].epochs
+    Args:
+        values: settings by name; what is not given has its default.
+        groups: the groups that the settings may belong to.
+
+    Returns:
+        One group of settings for each of ``groups``, under the same name.
+
+    Raises:
+        UsageError: no group has such a setting, or its value is not allowed.
+
+    >>> distribute({"epochs": 3}, {"training": TrainingSettings})["training"].epochs
     3
     """
-    fields = {key: name for name, group in groups.items() for key in group.model_fields}
+    group_of = {key: name for name, group in groups.items() for key in group.model_fields}
     parts: dict[str, dict[str, Any]] = {name: {} for name in groups}
     for key, value in values.items():
-        if key not in fields:
-            raise unknown("setting", key, fields)
-        parts[fields[key]][key] = value
+        if key not in group_of:
+            raise unknown("setting", key, group_of)
+        parts[group_of[key]][key] = value
     try:
         return {name: group(**parts[name]) for name, group in groups.items()}
     except ValidationError as error:
-        first, *others = error.errors()
-        key = str(first["loc"][0])
-        # A field of several types has one error for each of them.
-        same = [e["msg"] for e in others if e["loc"][0] == key and e["input"] == first["input"]]
-        reason = " or ".join(dict.fromkeys([first["msg"], *same]))
-        raise UsageError(f"setting {key}: {reason}, got {first['input']!r}") from None
+        raise UsageError(_first_problem(error)) from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first setting that pydantic refused, in one line."""
+    first, *others = error.errors()
+    key = str(first["loc"][0])
+    # A field of several types has one error for each of them.
+    same = [e["msg"] for e in others if e["loc"][0] == key and e["input"] == first["input"]]
+    reason = " or ".join(dict.fromkeys([first["msg"], *same]))
+    return f"setting {key}: {reason}, got {first['input']!r}"

@@ -17,21 +17,32 @@ from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import check_freezing, fit_spec
-from lorpman.lab.settings import Group, format_assignments
+from lorpman.lab.settings import SettingsGroup, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
 from lorpman.training.options import Placement
 
 Ranges = Mapping[str, Sequence[Any]]
-Say = Callable[[str], None]
-_PLAIN = (int, float, str, type(None))
-"""What Optuna can keep as a choice."""
+"""For some settings, the values to try."""
+# What Optuna can keep as a choice.
+_PLAIN_TYPES = (int, float, str, type(None))
+# States of trials that need not be tried again; a failed one was lost with its worker.
 _ENDED = ("COMPLETE", "PRUNED")
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is searched: one problem and method, and values to try for some settings."""
+    """What is searched: one problem and method, and values to try for some settings.
+
+    Args:
+        problem: the name of the problem.
+        method: the name of the method.
+        seed: of every trial.
+        overrides: settings that all trials share.
+        ranges: the values to try.
+        scale: ``laptop`` for the preset's stated reduction.
+        recipe: the name of a recipe, if there is one.
+    """
 
     problem: str
     method: str
@@ -52,7 +63,23 @@ class Sweep:
         scale: Scale = "paper",
         recipe: str | None = None,
     ) -> "Sweep":
-        """Ranges given take the place of the preset's; settings given are not searched."""
+        """Choose and check what is searched.
+
+        Args:
+            problem: the name of the problem.
+            method: the name of the method.
+            seed: of every trial.
+            overrides: settings that all trials share; they are not searched.
+            ranges: these take the place of the preset's.
+            scale: ``laptop`` for the preset's stated reduction.
+            recipe: the name of a recipe, if there is one.
+
+        Returns:
+            The sweep.
+
+        Raises:
+            UsageError: there is nothing to search, or a value is not one that a run can have.
+        """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
@@ -63,17 +90,21 @@ class Sweep:
                 "--search key=value,value"
             )
         sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
-        for key, values in chosen.items():
+        sweep._check_values()
+        return sweep
+
+    def _check_values(self) -> None:
+        for key, values in self.ranges.items():
             for value in values:
-                sweep.spec({key: value})  # a value that no run can have fails now, not at night
-                if not isinstance(value, _PLAIN):
+                self.spec({key: value})  # a value that no run can have fails now, not at night
+                if not isinstance(value, _PLAIN_TYPES):
                     raise UsageError(f"--search {key}: a list cannot be searched, found {value}")
             if len(set(values)) < len(values):
                 raise UsageError(f"--search {key}: expected different values, found {values}")
-        return sweep
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        overrides = {**self.overrides, **_whole(chosen)}
+        """The run of one trial, with the values chosen for it."""
+        overrides = {**self.overrides, **_whole_numbers(chosen)}
         return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
 
     def command(self, chosen: Mapping[str, Any]) -> str:
@@ -83,11 +114,12 @@ class Sweep:
             words += ["--scale", self.scale]
         if self.recipe is not None:
             words += ["--recipe", self.recipe]
-        for assignment in format_assignments({**self.overrides, **_whole(chosen)}):
+        for assignment in format_assignments({**self.overrides, **_whole_numbers(chosen)}):
             words += ["--set", assignment]
         return shlex.join(map(str, words))
 
     def combinations(self) -> int:
+        """How many different trials there can be."""
         return math.prod(len(values) for values in self.ranges.values())
 
     def name(self) -> str:
@@ -99,17 +131,32 @@ class Sweep:
         return "/".join(part for part in parts if part)
 
 
-def _whole(chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Whole numbers as such: the ranges of a preset are floats where one of them is."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
 
 
-def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> Any:
-    """Add trials to the study until it has ``trials`` finished ones; the study.
+def tune(
+    sweep: Sweep, trials: int, study_file: Path, root: Path, say: Callable[[str], None]
+) -> Any:
+    """Add trials to a study until it has enough finished ones.
 
     Several processes may do so at once with one file, and any of them may be stopped and
     started again. Where the ranges allow no more combinations than trials, each is tried once;
     otherwise Optuna's TPE chooses. A trial below the median of the others is ended early.
+
+    Args:
+        sweep: what is searched.
+        trials: how many finished ones the study shall have.
+        study_file: Optuna's journal; made if it is not there, continued if it is.
+        root: the data directory.
+        say: told one line about every trial.
+
+    Returns:
+        The Optuna study.
+
+    Raises:
+        UsageError: ``trials`` is below 1, the file is something else, or no trial came to its end.
     """
     if trials < 1:
         raise UsageError(f"trials must be at least 1, got {trials}")
@@ -120,18 +167,15 @@ def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> A
     # Kept from trial to trial, unless what is searched decides the data.
     load = lru_cache(maxsize=1)(partial(first.problem.load, root))
     load(first.data)
-    study = _open(optuna, sweep, study_file)
-
-    def tell(_: Any, trial: Any) -> None:
-        settings = " ".join(format_assignments(trial.params))
-        value = "-" if trial.value is None else f"{trial.value:.4g}"
-        end = "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
-        say(f"{trial.number:>4}  {value:>8}  {end:<9} {settings}")
-
+    study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
         if sweep.combinations() <= trials:
             study.enqueue_trial(_untried(study, sweep))
-        study.optimize(lambda trial: _score(trial, sweep, load), n_trials=1, callbacks=[tell])
+        study.optimize(
+            lambda trial: _validation_hypervolume(trial, sweep, load),
+            n_trials=1,
+            callbacks=[lambda _, trial: say(_trial_line(trial))],
+        )
     if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
         raise UsageError(
             f"no trial of the study in {study_file} came to its end; search other values"
@@ -139,14 +183,23 @@ def tune(sweep: Sweep, trials: int, study_file: Path, root: Path, say: Say) -> A
     return study
 
 
-def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
-    """Train as Optuna proposes; the validation hypervolume."""
+def _trial_line(trial: Any) -> str:
+    settings = " ".join(format_assignments(trial.params))
+    value = "-" if trial.value is None else f"{trial.value:.4g}"
+    end = "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
+    return f"{trial.number:>4}  {value:>8}  {end:<9} {settings}"
+
+
+def _validation_hypervolume(
+    trial: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]
+) -> float:
+    """Train as Optuna proposes; the score of the trial."""
     from optuna import TrialPruned
 
     spec = sweep.spec({k: trial.suggest_categorical(k, v) for k, v in sweep.ranges.items()})
     model, splits = spec.build(), load(spec.data)
 
-    def watch(epoch: Epoch) -> None:
+    def prune_if_hopeless(epoch: Epoch) -> None:
         if epoch.hypervolume is not None:
             trial.report(epoch.hypervolume, epoch.number)
             if epoch.number < spec.training.epochs and trial.should_prune():
@@ -154,7 +207,14 @@ def _score(trial: Any, sweep: Sweep, load: Callable[[Group], Splits]) -> float:
 
     fabric = Engine().start([])
     try:
-        fit_spec(spec, model, splits, placement=Placement(fabric), progress=False, on_epoch=watch)
+        fit_spec(
+            spec,
+            model,
+            splits,
+            placement=Placement(fabric),
+            progress=False,
+            on_epoch=prune_if_hopeless,
+        )
     except TrainingDiverged:
         # An answer too: these settings do not work, and need not be tried again.
         trial.set_user_attr("diverged", True)
@@ -194,7 +254,7 @@ def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _open(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
+def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
     """The study in the file, made there if it is new; the file is only ever appended to."""
     from optuna.storages.journal import JournalFileBackend
 

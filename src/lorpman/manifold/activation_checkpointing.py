@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import Node, disable_saved_tensors_hooks
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.utils import _pytree as pytree
 
+from lorpman._torch import saved_tensor_hooks, tree_leaves
 from lorpman.errors import UsageError
 
 _MESSAGE = (
@@ -31,7 +31,7 @@ def without_recomputation() -> Iterator[None]:
     if not torch.is_grad_enabled():
         yield
         return
-    around = _hooks()
+    around = saved_tensor_hooks()
     if around is None:
         try:
             with disable_saved_tensors_hooks(_MESSAGE):
@@ -45,7 +45,7 @@ def without_recomputation() -> Iterator[None]:
     thread = threading.get_ident()
 
     def check(*_: Any) -> None:
-        if threading.get_ident() == thread and _hooks() != around:
+        if threading.get_ident() == thread and saved_tensor_hooks() != around:
             raise UsageError(_MESSAGE)
 
     handle = register_module_forward_pre_hook(check)
@@ -58,8 +58,8 @@ def without_recomputation() -> Iterator[None]:
 def check_outputs(outputs: Any, inputs: Any) -> None:
     """Refuse outputs that were computed from ``inputs`` by the older kind of checkpointing,
     which sets no hooks."""
-    seen = {x.grad_fn for x in pytree.tree_leaves(inputs) if isinstance(x, Tensor)}
-    waiting = [y.grad_fn for y in pytree.tree_leaves(outputs) if isinstance(y, Tensor)]
+    seen = {x.grad_fn for x in tree_leaves(inputs) if isinstance(x, Tensor)}
+    waiting = [y.grad_fn for y in tree_leaves(outputs) if isinstance(y, Tensor)]
     while waiting:
         node: Node | None = waiting.pop()
         if node is None or node in seen:
@@ -68,8 +68,3 @@ def check_outputs(outputs: Any, inputs: Any) -> None:
         if node.name() == "CheckpointFunctionBackward":
             raise UsageError(_MESSAGE)
         waiting.extend(following for following, _ in node.next_functions)
-
-
-def _hooks() -> Any:
-    """The innermost hooks on saved tensors; None if there are none."""
-    return torch._C._autograd._top_saved_tensors_default_hooks(True)

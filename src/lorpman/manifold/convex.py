@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lorpman._torch import reset_parameters
 from lorpman.errors import UsageError
-from lorpman.manifold.base import ParameterManifold, hollow, shared_names
+from lorpman.manifold.network_parameters import hollow, shared_names
+from lorpman.manifold.parameter_manifold import ParameterManifold
 
 
 class Convex(ParameterManifold):
@@ -90,10 +92,7 @@ def _starts(network: nn.Module, count: int) -> Iterator[nn.Module]:
         fresh = copy.deepcopy(network)
         # Inner layers first: an outer one (attention) may have its own idea of their start.
         for module in reversed(list(fresh.modules())):
-            for reset in ("reset_parameters", "_reset_parameters"):
-                if callable(getattr(module, reset, None)):
-                    getattr(module, reset)()
-                    break
+            reset_parameters(module)
         yield fresh
 
 

@@ -1,7 +1,6 @@
-"""Networks that are told the preference; COSMOS: at their input."""
+"""COSMOS: a network that is told the preference at its input."""
 
 import copy
-from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -10,37 +9,7 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrize import is_parametrized
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import Manifold, check_network, stack_outputs
-from lorpman.preference import as_preference
-
-
-class ConditionedManifold(Manifold):
-    """What COSMOS and FiLM share: a network of their own, run once per preference."""
-
-    def __init__(self, network: nn.Module, num_tasks: int) -> None:
-        super().__init__(num_tasks)
-        check_network(network, num_tasks)
-        self.network = copy.deepcopy(network)
-
-    @abstractmethod
-    def _at(self, x: Any, alpha: Tensor) -> Any:
-        """The output at one preference ``[m]``."""
-
-    def forward(self, x: Any, alpha: Tensor) -> Any:
-        alpha = self._on_device(alpha)
-        if alpha.ndim == 1:
-            return self._at(x, alpha)
-        return stack_outputs([self._at(x, row) for row in alpha])
-
-    def _one(self, alpha: Tensor) -> Tensor:
-        alpha = self._on_device(alpha)
-        if alpha.ndim != 1:
-            raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
-        return alpha
-
-    def _on_device(self, alpha: Tensor) -> Tensor:
-        like = next(self.network.parameters())
-        return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)
+from lorpman.manifold.conditioned import ConditionedManifold
 
 
 class Cosmos(ConditionedManifold):

@@ -8,16 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.manifold.base import Cut, LateWeight
+from lorpman._torch import CONVOLUTIONS, NORMS_WITH_STATISTICS
+from lorpman.manifold.base import Cut
+from lorpman.manifold.input_layer import InputLayer
 from lorpman.manifold.merge import Way, merge
-from lorpman.manifold.on_data import LayerOnData
+from lorpman.manifold.parameter_manifold import LateWeight
 
-_NORMS = (
-    nn.modules.batchnorm._NormBase,
-    nn.LayerNorm,
-    nn.GroupNorm,
-    nn.RMSNorm,
-)
+_NORMS = (*NORMS_WITH_STATISTICS, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
 class LowRankDelta(nn.Module):
@@ -43,6 +40,7 @@ class LowRankDelta(nn.Module):
         for task in self.A:
             nn.init.kaiming_uniform_(task, a=math.sqrt(5))
         self.register_buffer("importance", weight.new_zeros(num_tasks, rank) if watched else None)
+        self.register_load_state_dict_pre_hook(_take_stored_rank)
 
     @property
     def rank(self) -> int:
@@ -105,24 +103,15 @@ class LowRankDelta(nn.Module):
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
         self.B.grad = self.A.grad = None
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *rest: Any, **more: Any
-    ) -> None:
-        """A watched delta takes the rank of what is loaded."""
-        stored = state_dict.get(prefix + "A")
-        if self.importance is not None and stored is not None and stored.ndim == 3:
-            self.resize(stored.shape[1])
-        super()._load_from_state_dict(state_dict, prefix, *rest, **more)
-
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
         """``weight + sum_i alpha_i B_i A_i`` for every row of ``alphas [b, m]``."""
         return merge(weight, self.B, self.A, alphas.to(self.B), way)
 
-    def merge_on(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
-        """The same for a linear layer of a network that is run on ``x``."""
+    def merge_late(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
+        """The same for a linear layer of networks that are run on ``x``, when it is needed."""
         alphas = alphas.to(self.B)
         whole = partial(merge, weight, self.B, self.A, alphas)
-        return LayerOnData(x, weight, self.B, self.A, alphas, whole).weights()
+        return InputLayer(x, weight, self.B, self.A, alphas, whole).weights()
 
     def gram(self, tasks: Tensor | None = None) -> Tensor:
         """Inner products ``<B_i A_i, B_j A_j>`` of the chosen tasks, ``[t, t]``.
@@ -139,6 +128,17 @@ class LowRankDelta(nn.Module):
     def dense(self) -> Tensor:
         """Every ``B_i A_i``, ``[m, *shape]``; for looking at, not for training."""
         return torch.einsum("dmr,mrk->mdk", self.B, self.A).reshape(-1, *self.shape)
+
+
+def _take_stored_rank(
+    delta: nn.Module, state_dict: dict[str, Any], prefix: str, *rest: object
+) -> None:
+    """Before weights are loaded: a watched delta takes the rank of the stored ones."""
+    del rest
+    assert isinstance(delta, LowRankDelta)
+    stored = state_dict.get(prefix + "A")
+    if delta.importance is not None and stored is not None and stored.ndim == 3:
+        delta.resize(stored.shape[1])
 
 
 class FullDelta(nn.Module):
@@ -180,7 +180,7 @@ def is_matrix(name: str, owner: nn.Module, parameter: Tensor) -> bool:
 def matrix_of(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
     """Rows of the matrix that ``weight`` is seen as, and the inner size of its factors."""
     kernel, rows = 1, weight.numel() // weight.shape[-1]
-    if isinstance(owner, nn.modules.conv._ConvNd):
+    if isinstance(owner, CONVOLUTIONS):
         kernel = owner.kernel_size[0]
         rows = owner.out_channels * kernel
     return rows, min(rank * kernel, rows, weight.numel() // rows)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import Turns
-from lorpman.manifold.cosmos import ConditionedManifold
+from lorpman.manifold.conditioned import ConditionedManifold
+from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.shared_bottom import SharedBottom
 
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus)
@@ -40,7 +40,7 @@ class Film(ConditionedManifold):
     ) -> None:
         super().__init__(network, num_tasks)
         widths = _stage_widths(self.network, stages)
-        self._turns = Turns()
+        self._one_caller = OneCallerAtATime()
         like = next(self.network.parameters())
         self._keys = {name: name.replace(".", "/") for name in widths}
         self.modulations = nn.ModuleDict()
@@ -61,11 +61,11 @@ class Film(ConditionedManifold):
         return tensors
 
     def _at(self, x: Any, alpha: Tensor) -> Any:
-        with self._turns:
+        with self._one_caller:
             return functional_call(self.network, self._modulation(alpha), (x,))
 
     def solution(self, alpha: Tensor) -> nn.Module:
-        with self._turns:
+        with self._one_caller:
             network = copy.deepcopy(self.network)
         buffers = dict(network.named_buffers())
         with torch.no_grad():

@@ -9,13 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
-from lorpman.manifold.base import (
-    Manifold,
-    ParameterManifold,
-    check_network,
-    shared_names,
-    stack_outputs,
-)
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_network, shared_names
+from lorpman.manifold.parameter_manifold import ParameterManifold
+from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import Fixed, Sampler, as_preference, grid
 
 

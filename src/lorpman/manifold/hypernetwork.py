@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lorpman._torch import NORMS_WITH_STATISTICS
 from lorpman.errors import UsageError
-from lorpman.manifold.base import LateWeight, ParameterManifold, hollow
+from lorpman.manifold.network_parameters import hollow
+from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
 # Training with Adam holds weights, gradients and two moments.
 _COPIES = 4
@@ -163,7 +165,7 @@ def _small(like: Tensor, *shape: int) -> Tensor:
 
 def _forget_statistics(network: nn.Module) -> None:
     for module in network.modules():
-        if isinstance(module, nn.modules.batchnorm._NormBase):
+        if isinstance(module, NORMS_WITH_STATISTICS):
             module.track_running_stats = False
             module.running_mean = module.running_var = module.num_batches_tracked = None
 

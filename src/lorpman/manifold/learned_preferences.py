@@ -52,5 +52,13 @@ class Learned(Manifold):
     def parameters_at(self, alpha: Tensor) -> list[nn.Parameter]:
         return self.inner.parameters_at(alpha)
 
+    @property
+    def innermost(self) -> Manifold:
+        return self.inner.innermost
+
+    @property
+    def can_freeze(self) -> bool:
+        return self.inner.can_freeze
+
     def freeze(self, heads: bool = False) -> None:
         self.inner.freeze(heads)

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.automatic_ranks import START, allocate, budget_at
-from lorpman.manifold.base import Cut, LateWeight, ParameterManifold, owners, shared_names
+from lorpman.manifold.base import Cut
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
+from lorpman.manifold.network_parameters import owners, shared_names
+from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
 _RANK = 8
 _Owned = tuple[str, nn.Module, nn.Parameter]
@@ -222,7 +224,7 @@ class LowRank(ParameterManifold):
         for name, delta in self._deltas().items():
             weight = parameters[name]
             if isinstance(delta, LowRankDelta) and self._is_linear(name):
-                varied[name] = delta.merge_on(x, weight, scaled)
+                varied[name] = delta.merge_late(x, weight, scaled)
             else:
                 varied[name] = delta.merge(weight, scaled, self.merge)
         return varied

@@ -19,6 +19,7 @@ class Step:
     alphas: Tensor
     """The preferences, ``[b, m]``."""
     model: Manifold
+    """The manifold that is trained."""
     backward: Callable[[Tensor], None]
     """Back-propagates a scalar; use it instead of ``Tensor.backward``."""
     losses_at: Callable[[Tensor, Any], Tensor]
@@ -31,6 +32,7 @@ class Step:
     epoch: int
     """Counted from 0."""
     epochs: int
+    """How many epochs the run has."""
     optimizer: Optimizer
     """The run's optimiser, for rules that look ahead: they read its rate and momentum."""
 
@@ -50,9 +52,19 @@ class Rule(nn.Module, ABC):
     """
 
     def prepare(self, model: Manifold) -> None:
-        """Called once before training: size what depends on the number of tasks, or say in a
-        :class:`~lorpman.errors.UsageError` why this rule does not apply to ``model``."""
+        """Called once before training, to size what depends on the number of tasks.
+
+        Args:
+            model: The manifold that will be trained.
+
+        Raises:
+            UsageError: If this rule does not apply to ``model``; the message says why.
+        """
 
     @abstractmethod
     def backward(self, step: Step) -> None:
-        """Leave the gradient of every trainable parameter in its ``grad``."""
+        """Leave the gradient of every trainable parameter in its ``grad``.
+
+        Args:
+            step: What is known of this training step.
+        """

@@ -18,4 +18,5 @@ class Epo(Weighting):
         """Applies to every manifold: the preference decides."""
 
     def weights(self, row: Row) -> Tensor:
+        """``m`` times the weights of EPO's linear programme, ``[m]``."""
         return len(row.losses) * epo_weights(row.losses, row.gram, row.alpha)

@@ -19,10 +19,20 @@ _SMALLEST_LOSS = 1e-12
 def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
     """Weights ``[m]`` of the simplex that move ``losses [m]`` to the ray ``1 / preference``.
 
-    ``gram [m, m]`` holds the inner products of the losses' gradients. Away from the ray the
-    weights make the point fairer, with losses rising only where that is allowed (balance mode);
-    on it they lower all losses (descent mode). EPO and PHN train with ``m`` times these weights.
-    Where the programme has no solution, the preference itself is returned.
+    Away from the ray the weights make the point fairer, with losses rising only where that is
+    allowed (balance mode); on it they lower all losses (descent mode). EPO and PHN train with
+    ``m`` times these weights.
+
+    Args:
+        losses: The losses at the present point, ``[m]``, none negative.
+        gram: Inner products of the losses' gradients, ``[m, m]``.
+        preference: A point of the simplex, ``[m]``.
+
+    Returns:
+        The weights; the preference itself where the programme has no solution.
+
+    Raises:
+        UsageError: If a loss is negative.
 
     >>> epo_weights(torch.ones(2), torch.eye(2), torch.tensor([0.8, 0.2]))
     tensor([1., 0.])
@@ -38,16 +48,23 @@ def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
     mu, a = non_uniformity(f, r)
     c = C @ a
     if mu > _ON_THE_RAY:
-        found = maximise(c, C, _balance_bounds(f, r, c))
+        weights = solve_on_simplex(c, C, _balance_bounds(f, r, c))
     else:
         lowest = min(float(c.max()), 0.0)
-        found = maximise(C.sum(0), np.vstack([C, c]), np.append(np.zeros(len(f)), lowest))
-    solved = r / r.sum() if found is None else found
-    return torch.as_tensor(solved).to(losses)
+        weights = solve_on_simplex(C.sum(0), np.vstack([C, c]), np.append(np.zeros(len(f)), lowest))
+    return torch.as_tensor(r / r.sum() if weights is None else weights).to(losses)
 
 
 def non_uniformity(f: Floats, r: Floats) -> tuple[float, Floats]:
-    """How far ``r * f`` is from uniform, and the adjustments ``a [m]`` that lower it."""
+    """How far the weighted losses ``r * f`` are from uniform.
+
+    Args:
+        f: The losses, ``[m]``.
+        r: The preference, ``[m]``.
+
+    Returns:
+        The divergence of their shares from ``1 / m``, and the adjustments ``[m]`` that lower it.
+    """
     weighted = r * f
     share = (weighted / max(weighted.sum(), np.finfo(np.float64).tiny)).clip(1e-300)
     logs = np.log(len(f) * share)
@@ -66,10 +83,16 @@ def _balance_bounds(f: Floats, r: Floats, c: Floats) -> Floats:
     return bounds
 
 
-def maximise(objective: Floats, rows: Floats, bounds: Floats) -> Floats | None:
+def solve_on_simplex(objective: Floats, rows: Floats, bounds: Floats) -> Floats | None:
     """The point of the simplex with the largest ``objective @ x`` where ``rows @ x >= bounds``.
 
-    None where there is none.
+    Args:
+        objective: ``[m]``.
+        rows: ``[k, m]``.
+        bounds: ``[k]``; -inf where a row is not bounded.
+
+    Returns:
+        The point ``[m]``; None where no point keeps the bounds.
     """
     kept = np.isfinite(bounds)
     # A hair of slack: the answer often lies on a bound, which rounding would cut off.

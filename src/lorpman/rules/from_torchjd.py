@@ -12,9 +12,13 @@ from lorpman.rules.balancer import Row, Weighting
 class TorchJD(Weighting):
     """A torchjd weighting of the gradients' inner products, as a balancer.
 
-    ``weighting`` is one of ``torchjd.aggregation``'s, by name ("UPGrad") or as an instance.
-    Those that remember earlier steps are refused: their memory is in no ``state_dict``, so that
-    a resumed run would differ from an uninterrupted one.
+    Args:
+        weighting: One of ``torchjd.aggregation``'s, by name ("UPGrad") or as an instance.
+
+    Raises:
+        UsageError: If torchjd is missing, has no such weighting, or if the weighting remembers
+            earlier steps. Its memory would be in no ``state_dict``, so that a resumed run would
+            differ from an uninterrupted one.
     """
 
     def __init__(self, weighting: Any = "UPGrad") -> None:
@@ -30,6 +34,11 @@ class TorchJD(Weighting):
         self.weighting = weighting
 
     def weights(self, row: Row) -> Tensor:
+        """What torchjd makes of the inner products, ``[m]``.
+
+        Raises:
+            UsageError: If its weights are not finite.
+        """
         with torch.no_grad():
             weights: Tensor = self.weighting(row.gram)
         if not torch.isfinite(weights).all():
@@ -41,11 +50,11 @@ class TorchJD(Weighting):
 
 
 def _by_name(aggregation: Any, name: str) -> Any:
-    found = getattr(aggregation, f"{name}Weighting", None)
-    if found is None:
+    weighting = getattr(aggregation, f"{name}Weighting", None)
+    if weighting is None:
         raise UsageError(f"torchjd has no {name}Weighting; pass an instance of one that it has")
     try:
-        return found()
+        return weighting()
     except TypeError as error:
         raise UsageError(
             f"torchjd's {name}Weighting needs arguments ({error}); pass an instance"

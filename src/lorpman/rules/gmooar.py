@@ -12,7 +12,7 @@ from lorpman.manifold.learned_preferences import Learned
 from lorpman.rules.base import Rule, Step
 from lorpman.rules.objective import Linear, Term
 from lorpman.rules.solvers import project_simplex
-from lorpman.rules.task_gradients import kept_buffers
+from lorpman.rules.task_gradients import buffers_restored
 
 Quality = Literal["uniform", "hypervolume"]
 
@@ -21,13 +21,21 @@ _MOST_TASKS = 5
 
 
 class GMOOAR(Rule):
-    """The network descends the sum of scalarised losses at all references; on another
-    batch, the references follow the gradient of the set's quality (first order only).
+    """The network descends at all references, and the references spread over the front.
 
-    ``quality``: "uniform" lowers ``sum_ij exp(-|f_i - f_j|^2 / width^2)``, "hypervolume" raises
-    the hypervolume up to 1.1 times the worst losses of the set. References are preferences,
-    so they are projected onto the simplex. Needs an ``lp.Learned`` over a manifold that is
-    differentiable in alpha.
+    The network lowers the sum of scalarised losses; on another batch, the references follow the
+    gradient of the set's quality (first order only). They are preferences, so they are projected
+    onto the simplex. Needs an ``lp.Learned`` over a manifold that is differentiable in alpha.
+
+    Args:
+        quality: "uniform" lowers ``sum_ij exp(-|f_i - f_j|^2 / width^2)``, "hypervolume" raises
+            the hypervolume up to 1.1 times the worst losses of the set.
+        rate: The learning rate of the references.
+        width: How far apart losses still repel each other.
+        lower: What the network descends; by default linear scalarisation.
+
+    Raises:
+        UsageError: If ``rate`` or ``width`` is not positive.
     """
 
     def __init__(
@@ -46,6 +54,11 @@ class GMOOAR(Rule):
         self.lower = Linear() if lower is None else lower
 
     def prepare(self, model: Manifold) -> None:
+        """Check that ``model`` has references, and not too many tasks.
+
+        Raises:
+            UsageError: If it has not.
+        """
         if not isinstance(model, Learned):
             raise UsageError(
                 f"GMOOAR moves reference vectors; it applies to lp.Learned(manifold, count), "
@@ -59,6 +72,7 @@ class GMOOAR(Rule):
         self.lower.prepare(model)
 
     def backward(self, step: Step) -> None:
+        """Move the references, then leave the gradient of the scalarised losses."""
         self._move_references(step)
         self.lower.backward(step)
 
@@ -66,7 +80,7 @@ class GMOOAR(Rule):
         model = step.model
         assert isinstance(model, Learned)
         references = step.alphas.detach().clone().requires_grad_()
-        with kept_buffers(model):
+        with buffers_restored(model):
             losses = step.losses_at(references, step.another_batch())
         slope = self._slope(losses.detach())
         (gradient,) = torch.autograd.grad(losses, references, slope.to(losses))

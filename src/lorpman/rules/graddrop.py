@@ -6,12 +6,20 @@ from torch import Tensor
 from lorpman.errors import UsageError
 from lorpman.rules.balancer import Balancer
 from lorpman.rules.base import Step
-from lorpman.rules.task_gradients import Pairs, TaskGradients
+from lorpman.rules.task_gradients import GradientPairs, TaskGradients
 
 
 class GradDrop(Balancer):
-    """Per parameter, keep the positive gradients with probability ``1/2 (1 + sum / sum of sizes)``,
-    else the negative ones; then the mean over tasks. ``leak`` lets that share through anyway.
+    """For each number, only gradients of one sign get through; then the mean over tasks.
+
+    The positive ones are kept with probability ``1/2 (1 + sum / sum of sizes)``, else the
+    negative ones.
+
+    Args:
+        leak: The share of the whole gradient that gets through anyway, from 0 to 1.
+
+    Raises:
+        UsageError: If ``leak`` is out of its range.
     """
 
     def __init__(self, leak: float = 0.0) -> None:
@@ -20,7 +28,8 @@ class GradDrop(Balancer):
             raise UsageError(f"leak must be between 0 and 1, got {leak}")
         self.leak = leak
 
-    def direct(self, gradients: TaskGradients, index: int, step: Step) -> Pairs:
+    def direct(self, gradients: TaskGradients, index: int, step: Step) -> GradientPairs:
+        """The mean of what gets through; heads get the mean loss."""
         del index, step
         m = len(gradients.matrix)
         # Drawn on the CPU, so that a seed means the same on every device.
@@ -31,7 +40,14 @@ class GradDrop(Balancer):
 
 
 def graddrop(matrix: Tensor, uniform: Tensor) -> Tensor:
-    """Sum of what is kept of ``matrix [m, P]`` under the draws ``uniform [P]``.
+    """Sum over tasks of what gets through.
+
+    Args:
+        matrix: The tasks' gradients, ``[m, P]``.
+        uniform: A draw from 0 to 1 for each number, ``[P]``.
+
+    Returns:
+        ``[P]``.
 
     >>> matrix = torch.tensor([[3.0, 3.0], [-1.0, -1.0]])
     >>> graddrop(matrix, torch.tensor([0.7, 0.8]))  # positives are kept below 0.75

@@ -3,7 +3,7 @@
 from lorpman.errors import UsageError
 from lorpman.front.hypervolume_gradient import hypervolume_weights
 from lorpman.rules.base import Rule, Step
-from lorpman.rules.objective import cosines, opposite
+from lorpman.rules.cosine import cosines, opposite
 
 
 class HypervolumeAscent(Rule):
@@ -12,8 +12,16 @@ class HypervolumeAscent(Rule):
     The weights are those of
     :func:`~lorpman.front.hypervolume_gradient.hypervolume_weights`; the rays
     ``r_j = opposite(alpha_j)`` are what PHN-HVI calls a preference, aligned with the losses
-    (there, a large entry means a large loss). During the first ``warmup_epochs`` only the
-    cosines are raised, which spreads the preferences over the front.
+    (there, a large entry means a large loss).
+
+    Args:
+        reference: The losses up to which volume counts: one number, or one per task.
+        cosine: The weight of the cosines.
+        warmup_epochs: During so many epochs only the cosines are raised, which spreads the
+            preferences over the front.
+
+    Raises:
+        UsageError: If ``warmup_epochs`` is negative.
     """
 
     def __init__(
@@ -27,6 +35,7 @@ class HypervolumeAscent(Rule):
         self.warmup_epochs = warmup_epochs
 
     def backward(self, step: Step) -> None:
+        """Leave the gradient of the weighted losses and the cosines."""
         aligned = cosines(step.losses, opposite(step.alphas)).sum()
         if step.epoch < self.warmup_epochs:
             step.backward(-aligned)

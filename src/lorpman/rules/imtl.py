@@ -7,18 +7,21 @@ from lorpman.manifold.base import Manifold
 from lorpman.rules.balancer import Row, Weighting
 from lorpman.rules.base import Step
 from lorpman.rules.objective import Term
-from lorpman.rules.rule_state import sized
+from lorpman.rules.rule_state import ensure_parameter
 
 
 class ImpartialLosses(Term):
     """IMTL-L: ``sum_i exp(s_i) f_i - s_i`` with learned ``s``: scaled losses tend to 1."""
 
     scales: nn.Parameter
+    """``s``, ``[m]``."""
 
     def prepare(self, model: Manifold) -> None:
-        sized(self, "scales", torch.zeros(model.num_tasks))
+        """Make a scale for each task."""
+        ensure_parameter(self, "scales", torch.zeros(model.num_tasks))
 
     def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
+        """The scaled losses ``[b, m]`` less the scales, summed: ``[]``."""
         del alphas, model
         return (self.scales.exp() * losses - self.scales).sum()
 
@@ -26,31 +29,43 @@ class ImpartialLosses(Term):
 class IMTL(Weighting):
     """IMTL-G: a direction whose projections on all the tasks' gradients are equal.
 
-    With ``scale_losses`` the whole IMTL: G applied to L's scaled losses. Weights sum to one and
-    may be negative; heads, and the scales, get the plain sum of (scaled) losses.
+    Weights sum to one and may be negative; heads, and the scales, get the plain sum of (scaled)
+    losses.
+
+    Args:
+        scale_losses: The whole IMTL: G applied to L's scaled losses.
     """
 
     scales: nn.Parameter
+    """``s`` of :class:`ImpartialLosses`, ``[m]``; only with ``scale_losses``."""
 
     def __init__(self, scale_losses: bool = True) -> None:
         super().__init__()
         self.scale_losses = scale_losses
 
     def prepare(self, model: Manifold) -> None:
+        """Make a scale for each task, if losses are scaled.
+
+        Raises:
+            UsageError: If ``model`` is continuous.
+        """
         super().prepare(model)
         if self.scale_losses:
-            sized(self, "scales", torch.zeros(model.num_tasks))
+            ensure_parameter(self, "scales", torch.zeros(model.num_tasks))
 
     def backward(self, step: Step) -> None:
+        """Leave the impartial gradient, and that of the scales."""
         super().backward(step)
         if self.scale_losses:
             step.backward((self.scales.exp() * step.losses.detach() - self.scales).sum())
 
     def weights(self, row: Row) -> Tensor:
+        """Impartial weights of the scaled losses' gradients, ``[m]``."""
         factors = self._factors(len(row.gram))
         return factors * impartial_weights(row.gram * factors[:, None] * factors)
 
     def head_weights(self, weights: Tensor) -> Tensor:
+        """The factors of the scaled losses, ``[m]``."""
         return self._factors(len(weights))
 
     def _factors(self, m: int) -> Tensor:
@@ -64,6 +79,9 @@ def impartial_weights(gram: Tensor) -> Tensor:
 
     With cosines ``C`` and lengths ``n``: ``C (n w) = const``. Symmetric in the tasks, unlike the
     published form, which singles out the first; they agree where the answer is unique.
+
+    Args:
+        gram: Inner products of the tasks' gradients, ``[m, m]``.
 
     >>> impartial_weights(torch.tensor([[4.0, 0.0], [0.0, 1.0]]))
     tensor([0.3333, 0.6667], dtype=torch.float64)

@@ -7,9 +7,9 @@ from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.rules.balancer import Row, Weighting
 from lorpman.rules.base import Step
-from lorpman.rules.rule_state import sized_buffer
+from lorpman.rules.rule_state import ensure_buffer
 from lorpman.rules.solvers import SolverFailed
-from lorpman.rules.task_gradients import Pairs, TaskGradients
+from lorpman.rules.task_gradients import GradientPairs, TaskGradients
 
 _RIDGE = 1e-9
 
@@ -17,14 +17,22 @@ _RIDGE = 1e-9
 class NashMTL(Weighting):
     """``K w = 1 / w``: the Nash bargaining solution, indifferent to the scales of the losses.
 
-    Weights are found anew every ``update_every`` steps. The shared gradient always has
-    length ``sqrt(m)`` then; ``max_norm`` (1 in the authors' code) shortens it, None leaves it.
-    Heads are weighted like their tasks, at full length.
+    When weights are fresh, the shared gradient has length ``sqrt(m)``. Heads are weighted like
+    their tasks, at full length.
+
+    Args:
+        update_every: In every so many steps, weights are found anew.
+        max_norm: The shared gradient is shortened to this length, 1 in the authors' code; None
+            leaves it.
+
+    Raises:
+        UsageError: If ``update_every`` is below 1.
     """
 
     kept: Tensor
     """The weights of every network since its last update, ``[b, m]``."""
     steps: Tensor
+    """How many steps every network has made, ``[b]``."""
 
     def __init__(self, update_every: int = 1, max_norm: float | None = 1.0) -> None:
         super().__init__()
@@ -34,12 +42,18 @@ class NashMTL(Weighting):
         self.max_norm = max_norm
 
     def prepare(self, model: Manifold) -> None:
+        """Make room for the weights of every network.
+
+        Raises:
+            UsageError: If ``model`` is continuous.
+        """
         super().prepare(model)
         rows = len(model.preferences())
-        sized_buffer(self, "kept", torch.ones(rows, model.num_tasks, dtype=torch.float64))
-        sized_buffer(self, "steps", torch.zeros(rows, dtype=torch.long))
+        ensure_buffer(self, "kept", torch.ones(rows, model.num_tasks, dtype=torch.float64))
+        ensure_buffer(self, "steps", torch.zeros(rows, dtype=torch.long))
 
-    def direct(self, gradients: TaskGradients, index: int, step: Step) -> Pairs:
+    def direct(self, gradients: TaskGradients, index: int, step: Step) -> GradientPairs:
+        """The bargain's gradients, the shared ones shortened if they are too long."""
         row = Row.of(gradients, index, step)
         weights = self.weights(row)
         length = float((weights @ row.gram @ weights).clamp_min(0).sqrt())
@@ -49,6 +63,7 @@ class NashMTL(Weighting):
         return gradients.weighted(factor * weights, weights)
 
     def weights(self, row: Row) -> Tensor:
+        """The bargain, or what was kept of it since the last update, ``[m]``."""
         if self.steps[row.index] % self.update_every == 0:
             self.kept[row.index] = nash_weights(row.gram).to(self.kept)
         self.steps[row.index] += 1
@@ -61,6 +76,12 @@ def nash_weights(gram: Tensor) -> Tensor:
     The minimum of ``1/2 w^T K w - sum ln w``, by damped Newton on the cosines (lengths only
     rescale the answer), so that no solver can fail silently. A tiny ridge keeps the weights
     finite at Pareto-stationary points, where the bargain has no solution.
+
+    Args:
+        gram: ``K``, inner products of the tasks' gradients, ``[m, m]``.
+
+    Raises:
+        SolverFailed: If the answer is no bargain.
 
     >>> nash_weights(torch.tensor([[4.0, 0.0], [0.0, 1.0]])).round(decimals=6)
     tensor([0.5000, 1.0000], dtype=torch.float64)

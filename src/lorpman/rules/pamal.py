@@ -1,6 +1,6 @@
 """PaMaL's rule: linear scalarisation with balanced tasks, and a guarded regulariser."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from lorpman.rules.objective import Term
 from lorpman.rules.task_gradients import gradient_norms
 
 Balance = Literal["none", "gradnorm", "rwa", "full"]
-BALANCES = ("none", "gradnorm", "rwa", "full")
+BALANCES = get_args(Balance)
+# Both as in PaMaL's code.
 _SMALL = 1e-3
 _HISTORY = 25
 
@@ -19,15 +20,21 @@ _HISTORY = 25
 class Balanced(Rule):
     """``sum_ji w_ji losses_ji``, where ``w_ji`` is ``alpha_ji`` times what balances the tasks.
 
-    - ``none``: nothing more.
-    - ``gradnorm``: divided by ``n_ji + 0.001``, the norm of the gradient of the raw loss over
-      the shared parameters.
-    - ``rwa``: times ``1 - |l_i| / sum_k |l_k|``, with ``l`` the mean of the last 25 losses; every
-      preference adds one, and the first 25 are not weighted.
-    - ``full``: both; the norm is then that of the loss already weighted by ``rwa``.
+    Args:
+        balance: What balances the tasks.
 
-    ``regulariser`` is added where it is smaller than the rest of the objective (``guard``), as
-    PaMaL's code does, or always.
+            - ``none``: nothing.
+            - ``gradnorm``: division by ``n_ji + 0.001``, the norm of the gradient of the raw loss
+              over the shared parameters.
+            - ``rwa``: times ``1 - |l_i| / sum_k |l_k|``, with ``l`` the mean of the last 25
+              losses; every preference adds one, and the first 25 are not weighted.
+            - ``full``: both; the norm is then that of the loss already weighted by ``rwa``.
+        regulariser: A term that is added to the objective.
+        guard: Add it only where it is smaller than the rest of the objective, as PaMaL's code
+            does.
+
+    Raises:
+        UsageError: If ``balance`` is unknown.
     """
 
     def __init__(
@@ -39,9 +46,14 @@ class Balanced(Rule):
         self.balance = balance
         self.regulariser = regulariser
         self.guard = guard
-        self._seen = torch.zeros(0, 0)
+        self._recent_losses = torch.zeros(0, 0)
 
     def backward(self, step: Step) -> None:
+        """Leave the gradient of the balanced losses and the regulariser.
+
+        Raises:
+            UsageError: If gradients are to be balanced and nothing shared is trained.
+        """
         rows = zip(step.alphas, step.losses, strict=True)
         weights = torch.stack([self._weights(alpha, losses, step) for alpha, losses in rows])
         total = (weights * step.losses).sum()
@@ -64,17 +76,20 @@ class Balanced(Rule):
         return alpha * weights
 
     def _by_loss(self, losses: Tensor) -> Tensor:
-        seen = self._seen.to(losses).reshape(-1, len(losses))
+        """``1 - |l_i| / sum_k |l_k|`` for each task, ``[m]``; remembers the ``losses [m]``."""
+        recent = self._recent_losses.to(losses).reshape(-1, len(losses))
         # One more than the mean takes tells that the first 25 are over.
-        self._seen = torch.cat([seen, losses[None]])[-_HISTORY - 1 :]
-        if len(self._seen) <= _HISTORY:
+        self._recent_losses = torch.cat([recent, losses[None]])[-_HISTORY - 1 :]
+        if len(self._recent_losses) <= _HISTORY:
             return torch.ones_like(losses)
-        mean = self._seen[1:].mean(0).abs()
+        mean = self._recent_losses[1:].mean(0).abs()
         return 1 - mean / mean.sum().clamp_min(torch.finfo(mean.dtype).tiny)
 
     # The number of tasks is not known before the first step, so this is no buffer.
     def get_extra_state(self) -> Tensor:
-        return self._seen
+        """The recent losses, for a checkpoint."""
+        return self._recent_losses
 
     def set_extra_state(self, state: Tensor) -> None:
-        self._seen = state
+        """Take the recent losses from a checkpoint."""
+        self._recent_losses = state

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from lorpman.manifold.base import Manifold
 from lorpman.rules.balancer import Row, Weighting, require_population
-from lorpman.rules.rule_state import sized_buffer
+from lorpman.rules.rule_state import ensure_buffer
 from lorpman.rules.solvers import min_norm
 
 
@@ -13,8 +13,10 @@ class PMTL(Weighting):
     """Member i descends within the cone of losses that is nearest to its own vector ``u_i``.
 
     The published vectors point along the loss vector, so a big entry means a *high* loss; ours
-    mean a low one. ``u_i`` is therefore the direction of ``1 / alpha_i``. For up to
-    ``cone_epochs`` epochs a member first moves into its cone.
+    mean a low one. ``u_i`` is therefore the direction of ``1 / alpha_i``.
+
+    Args:
+        cone_epochs: For up to so many epochs a member first moves into its cone.
     """
 
     arrived: Tensor
@@ -25,10 +27,16 @@ class PMTL(Weighting):
         self.cone_epochs = cone_epochs
 
     def prepare(self, model: Manifold) -> None:
+        """Make room for which members have arrived.
+
+        Raises:
+            UsageError: If ``model`` is no Population.
+        """
         population = require_population(self, model)
-        sized_buffer(self, "arrived", torch.zeros(len(population.members), dtype=torch.bool))
+        ensure_buffer(self, "arrived", torch.zeros(len(population.members), dtype=torch.bool))
 
     def weights(self, row: Row) -> Tensor:
+        """The min-norm weights within the member's cone, or on the way into it, ``[m]``."""
         vectors = loss_vectors(row.step.alphas.detach().to("cpu", torch.float64))
         active = active_constraints(row.losses, vectors, row.index)
         if len(active) == 0 or row.step.epoch >= self.cone_epochs:
@@ -42,19 +50,38 @@ def loss_vectors(alphas: Tensor) -> Tensor:
     >>> loss_vectors(torch.tensor([[0.75, 0.25]]))
     tensor([[0.3162, 0.9487]])
     """
+    # The limit keeps corners finite.
     inverse = 1 / alphas.clamp_min(1e-6)
     return inverse / inverse.norm(dim=1, keepdim=True)
 
 
 def active_constraints(losses: Tensor, vectors: Tensor, index: int) -> Tensor:
-    """The rows ``u_j - u_i`` of other cones that the losses ``[m]`` lie closer to, ``[a, m]``."""
+    """The other cones that a member's losses lie closer to than to its own.
+
+    Args:
+        losses: The member's losses, ``[m]``.
+        vectors: The cones' unit vectors ``u``, ``[k, m]``.
+        index: Which of them is the member's own.
+
+    Returns:
+        The rows ``u_j - u_i`` of those cones, ``[a, m]``.
+    """
     differences = vectors - vectors[index]
     return differences[differences @ losses / losses.norm().clamp_min(1e-300) > 1e-12]
 
 
 def pmtl_weights(gram: Tensor, active: Tensor, into_cone: bool = False) -> Tensor:
-    """Loss weights ``[m]``: the min-norm combination of the gradients of the tasks and of the
-    active constraints (only of these, on the way ``into_cone``); they may be negative."""
+    """The min-norm combination of the gradients of the tasks and of the active constraints.
+
+    Args:
+        gram: Inner products of the tasks' gradients, ``[m, m]``.
+        active: What :func:`active_constraints` gave, ``[a, m]``.
+        into_cone: On the way into the cone only the constraints count.
+
+    Returns:
+        Weights of the losses, ``[m]``, some of them perhaps negative. Inside the cone their
+        sizes sum to m.
+    """
     m = len(gram)
     if into_cone and len(active):
         rows = active

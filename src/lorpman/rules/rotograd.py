@@ -8,27 +8,42 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.shared_bottom import SharedBottom
+from lorpman.rules.balancer import require_shared_bottom
 from lorpman.rules.base import Rule, Step
-from lorpman.rules.mgda import shared_bottom
-from lorpman.rules.rule_state import OwnAdam, sized_buffer
-from lorpman.rules.task_gradients import TaskGradients, besides, leave, recorded
+from lorpman.rules.rule_state import BufferedAdam, ensure_buffer
+from lorpman.rules.task_gradients import (
+    TaskGradients,
+    give_gradients,
+    outputs_recorded,
+    parameters_besides,
+)
 
-_LARGEST = 512
+# A rotation of d features takes d^2 numbers and a matrix exponential in every step.
+_LARGEST_ROTATION = 512
 
 
 class Rotation(nn.Module):
     """``z R^T`` on the first ``size`` flattened features, ``R = exp(S - S^T)``: orthogonal.
 
     ``S`` is a buffer that starts at zero: the tasks' losses do not train it, the rule does.
+
+    Args:
+        size: How many features are turned.
     """
 
     skew: Tensor
+    """``S``, ``[size, size]``."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.register_buffer("skew", torch.zeros(size, size))
 
     def forward(self, z: Tensor) -> Tensor:
+        """The features ``z [n, ...]`` turned, in the same shape.
+
+        Raises:
+            UsageError: If there are fewer features than the rotation turns.
+        """
         flat = z.flatten(1)
         size = len(self.skew)
         if flat.shape[1] < size:
@@ -45,8 +60,15 @@ def rotation(skew: Tensor) -> Tensor:
 
 
 def with_rotations(network: nn.Module, size: int | None = None) -> SharedBottom:
-    """A copy of ``network`` with a rotation before each head (default size: the heads' input,
-    at most 512)."""
+    """A copy of ``network`` with a rotation before each head.
+
+    Args:
+        network: An ``lp.SharedBottom``.
+        size: How many features are turned; by default the heads' input, at most 512.
+
+    Raises:
+        UsageError: If ``network`` has no shared bottom, or its number of features is not known.
+    """
     if not isinstance(network, SharedBottom):
         raise UsageError(
             f"RotoGrad rotates the features of an lp.SharedBottom, found {type(network).__name__}"
@@ -56,7 +78,7 @@ def with_rotations(network: nn.Module, size: int | None = None) -> SharedBottom:
     if size is None:
         if first is None:
             raise UsageError("cannot tell the number of features; set rotation_size")
-        size = min(first.in_features, _LARGEST)
+        size = min(first.in_features, _LARGEST_ROTATION)
     like = next(network.parameters())
     for index, head in enumerate(network.heads):
         network.heads[index] = nn.Sequential(Rotation(size).to(like.device), head)
@@ -66,14 +88,17 @@ def with_rotations(network: nn.Module, size: int | None = None) -> SharedBottom:
 class RotoGrad(Rule):
     """Turns each task's features so that the gradients align, and evens out their lengths.
 
-    Needs an ``lp.Single`` over :func:`with_rotations`. Rotations follow Adam at ``rate`` times
-    the run's learning rate; the lengths that count as the start are taken again at step
-    ``burn_in``.
+    Needs an ``lp.Single`` over :func:`with_rotations`.
+
+    Args:
+        rate: Rotations follow Adam at this many times the run's learning rate.
+        burn_in: At this step, the lengths that count as the start are taken again.
     """
 
     starts: Tensor
     """Length of every task's gradient at the start, ``[m]``."""
     steps: Tensor
+    """How many steps there were, ``[]``."""
 
     def __init__(self, rate: float = 0.1, burn_in: int = 20) -> None:
         super().__init__()
@@ -82,69 +107,86 @@ class RotoGrad(Rule):
         self.adam = nn.ModuleList()
 
     def prepare(self, model: Manifold) -> None:
+        """Make room for what the rule remembers of each task.
+
+        Raises:
+            UsageError: If some head of ``model`` has no rotation before it.
+        """
         rotations = self._rotations(model)
-        sized_buffer(self, "starts", torch.ones(model.num_tasks))
-        sized_buffer(self, "steps", torch.zeros((), dtype=torch.long))
+        ensure_buffer(self, "starts", torch.ones(model.num_tasks))
+        ensure_buffer(self, "steps", torch.zeros((), dtype=torch.long))
         if len(self.adam) != len(rotations):
-            self.adam = nn.ModuleList(OwnAdam(r.skew) for r in rotations)
+            self.adam = nn.ModuleList(BufferedAdam(r.skew) for r in rotations)
 
     def backward(self, step: Step) -> None:
-        bottom = shared_bottom(self, step.model).bottom
+        """Turn the rotations, and leave the balanced gradient at the features.
+
+        Raises:
+            UsageError: If the tasks have inputs of their own.
+        """
+        bottom = require_shared_bottom(self, step.model).bottom
         rotations = self._rotations(step.model)
-        with recorded(bottom, *rotations) as (outputs, *turned):
+        with outputs_recorded(bottom, *rotations) as (outputs, *turned):
             losses = step.losses[0]
-        z, *more = outputs
-        if more or any(len(part[0]) != len(z) for part in turned):
+        z, *further_calls = outputs
+        if further_calls or any(len(part[0]) != len(z) for part in turned):
             raise UsageError(
                 "RotoGrad compares the tasks' gradients at the same samples; it cannot be used "
                 "with inputs per task"
             )
-        heads = besides(step.model.parameters_at(step.alphas[0]), bottom.parameters())
-        features = [own for (own,) in turned]
+        heads = parameters_besides(step.model.parameters_at(step.alphas[0]), bottom.parameters())
+        features = [output for (output,) in turned]
         gradients = TaskGradients(losses, [z], [*heads, *features])
-        self._turn(rotations, gradients, len(heads), step)
-        direction = scaled_sum(gradients.matrix, self._started(gradients.matrix))
-        known = {id(feature) for feature in features}
+        self._update_rotations(rotations, gradients, len(heads), step)
+        direction = scaled_sum(gradients.matrix, self._starting_lengths(gradients.matrix))
         pairs = gradients.directed(direction, torch.ones(len(losses)))
-        leave(step, [(t, g) for t, g in pairs if id(t) not in known])
+        # The rotated features were only watched; what they need reaches the bottom through z.
+        watched = {id(feature) for feature in features}
+        give_gradients(step, [(t, g) for t, g in pairs if id(t) not in watched])
 
-    def _started(self, matrix: Tensor) -> Tensor:
+    def _starting_lengths(self, matrix: Tensor) -> Tensor:
         if int(self.steps) in (0, self.burn_in):
             self.starts.copy_(matrix.norm(dim=1))
         self.steps += 1
         return self.starts
 
-    def _turn(
+    def _update_rotations(
         self, rotations: list[Rotation], gradients: TaskGradients, heads: int, step: Step
     ) -> None:
         """One step of every rotation towards the gradient that the tasks should share."""
         rate = self.rate * float(step.optimizer.param_groups[0]["lr"])
         common = common_gradient(gradients.matrix).view_as(gradients.shared[0]).flatten(1)
         for k, rotated in enumerate(rotations):
-            own = gradients.rest[k][heads + k]
+            at_rotated = gradients.other_gradients[k][heads + k]
             adam = self.adam[k]
-            if own is None or not isinstance(adam, OwnAdam):
+            if at_rotated is None or not isinstance(adam, BufferedAdam):
                 continue
             size = len(rotated.skew)
-            change = rotation_gradient(rotated.skew, common[:, :size], own.flatten(1)[:, :size])
+            wanted = at_rotated.flatten(1)[:, :size]
+            change = rotation_gradient(rotated.skew, common[:, :size], wanted)
             rotated.skew += adam.change(change, rate)
 
     def _rotations(self, model: Manifold) -> list[Rotation]:
-        heads = shared_bottom(self, model).heads
+        heads = require_shared_bottom(self, model).heads
         first = [head[0] if isinstance(head, nn.Sequential) else None for head in heads]
-        found = [module for module in first if isinstance(module, Rotation)]
-        if len(found) != len(heads):
+        rotations = [module for module in first if isinstance(module, Rotation)]
+        if len(rotations) != len(heads):
             raise UsageError(
                 "RotoGrad needs a rotation before each head; build the network with "
                 "lorpman.rules.rotograd.with_rotations(network)"
             )
-        return found
+        return rotations
 
 
 def scaled_sum(matrix: Tensor, starts: Tensor) -> Tensor:
     """``sum_k G_k / |G_k|`` times the mean length, tasks that shrank least weighing most.
 
-    ``matrix [m, P]`` and the lengths at the start ``[m]`` to ``[P]``.
+    Args:
+        matrix: The tasks' gradients, ``[m, P]``.
+        starts: Their lengths at the start, ``[m]``.
+
+    Returns:
+        The gradient of the shared features, ``[P]``.
 
     >>> scaled_sum(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), torch.ones(2))
     tensor([2., 4.])
@@ -164,9 +206,18 @@ def common_gradient(matrix: Tensor) -> Tensor:
     return (matrix * (length / matrix.norm(dim=1).clamp_min(tiny))[:, None]).mean(0)
 
 
-def rotation_gradient(skew: Tensor, common: Tensor, own: Tensor) -> Tensor:
-    """The gradient in ``S [d, d]`` of ``mean |R v - g|^2`` over samples ``[n, d]``."""
+def rotation_gradient(skew: Tensor, common: Tensor, wanted: Tensor) -> Tensor:
+    """The gradient in ``S`` of ``mean |R v - g|^2`` over samples.
+
+    Args:
+        skew: ``S``, ``[d, d]``.
+        common: ``v``, the gradient that the tasks should share, ``[n, d]``.
+        wanted: ``g``, a task's gradient at its rotated features, ``[n, d]``.
+
+    Returns:
+        ``[d, d]``.
+    """
     with torch.enable_grad():
         leaf = skew.detach().clone().requires_grad_()
-        gap = common.detach().to(leaf) @ rotation(leaf).T - own.detach().to(leaf)
+        gap = common.detach().to(leaf) @ rotation(leaf).T - wanted.detach().to(leaf)
         return torch.autograd.grad(gap.square().sum(1).mean(), leaf)[0]

@@ -1,4 +1,4 @@
-"""Numbers of a rule's own, made when the number of tasks is known."""
+"""What a rule remembers between steps: parameters and buffers sized by the number of tasks."""
 
 import torch
 from torch import Tensor, nn
@@ -6,27 +6,44 @@ from torch import Tensor, nn
 from lorpman.rules.base import Rule
 
 
-def sized(rule: Rule, name: str, start: Tensor) -> None:
-    """Make the parameter ``name``; one of the right size, from an earlier run, is kept."""
-    known = getattr(rule, name, None)
-    if known is None or known.shape != start.shape:
+def ensure_parameter(rule: Rule, name: str, start: Tensor) -> None:
+    """Give ``rule`` the parameter ``name``; one of the same shape, from an earlier run, is kept.
+
+    Args:
+        rule: The rule that will own it.
+        name: Its attribute.
+        start: Its first value.
+    """
+    if not _has(rule, name, start):
         rule.register_parameter(name, nn.Parameter(start))
 
 
-def sized_buffer(rule: Rule, name: str, start: Tensor) -> None:
-    """Make the buffer ``name``, which the run's optimiser does not touch, likewise."""
-    known = getattr(rule, name, None)
-    if known is None or known.shape != start.shape:
+def ensure_buffer(rule: Rule, name: str, start: Tensor) -> None:
+    """As :func:`ensure_parameter`, for a tensor that the run's optimiser must not touch."""
+    if not _has(rule, name, start):
         rule.register_buffer(name, start)
 
 
-class OwnAdam(nn.Module):
-    """Adam for one tensor of a rule's own, at a rate of its own; its state is in buffers, so
-    that a checkpoint holds it."""
+def _has(rule: Rule, name: str, start: Tensor) -> bool:
+    known = getattr(rule, name, None)
+    return known is not None and known.shape == start.shape
+
+
+class BufferedAdam(nn.Module):
+    """Adam for one tensor that only a rule changes, at a rate of its own.
+
+    Its state is in buffers, so that a checkpoint holds it.
+
+    Args:
+        like: The tensor, for its shape, type and device.
+    """
 
     mean: Tensor
+    """The running mean of the gradients."""
     square: Tensor
+    """The running mean of their squares."""
     steps: Tensor
+    """How many gradients there were, ``[]``."""
 
     def __init__(self, like: Tensor) -> None:
         super().__init__()
@@ -35,10 +52,16 @@ class OwnAdam(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def change(self, gradient: Tensor, rate: float) -> Tensor:
-        """What to add to the tensor."""
+        """What to add to the tensor.
+
+        Args:
+            gradient: The tensor's gradient in this step.
+            rate: The learning rate.
+        """
         self.steps += 1
         self.mean.lerp_(gradient, 0.1)
         self.square.lerp_(gradient.square(), 0.001)
         steps = int(self.steps)
+        # Both start at zero; dividing by the share of real gradients in them takes that out.
         mean, square = self.mean / (1 - 0.9**steps), self.square / (1 - 0.999**steps)
         return -rate * mean / (square.sqrt() + 1e-8)

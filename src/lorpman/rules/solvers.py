@@ -14,7 +14,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 
-_GAP = 1e-7
+_GAP = 1e-7  # below this an answer counts as optimal
 _RIDGE = 1e-10
 
 
@@ -22,7 +22,7 @@ class SolverFailed(ArithmeticError):
     """A small problem whose answer does not satisfy its own optimality conditions."""
 
 
-def scaled(gram: Tensor) -> Tensor:
+def divided_by_trace(gram: Tensor) -> Tensor:
     """``K`` in float64, divided by its trace; a zero matrix stays zero."""
     gram = gram.detach().to("cpu", torch.float64)
     trace = float(gram.diagonal().sum())
@@ -30,7 +30,7 @@ def scaled(gram: Tensor) -> Tensor:
 
 
 def project_simplex(points: Tensor) -> Tensor:
-    """The nearest point of the simplex to every row of ``points [..., m]``.
+    """The nearest point of the simplex to every row of ``points [..., m]``, in the same shape.
 
     >>> project_simplex(torch.tensor([[2.0, 0.0], [0.5, 0.7]]))
     tensor([[1.0000, 0.0000],
@@ -50,10 +50,16 @@ def min_norm(gram: Tensor) -> Tensor:
     (for a fixed direction the best length gives ``q / (1 + q)``, which grows with ``q``), so
     an active-set method for non-negative least squares answers exactly.
 
+    Args:
+        gram: ``K``, ``[m, m]``.
+
+    Raises:
+        SolverFailed: If the answer does not satisfy the optimality conditions.
+
     >>> min_norm(torch.tensor([[4.0, 0.0], [0.0, 1.0]]))
     tensor([0.2000, 0.8000], dtype=torch.float64)
     """
-    K = scaled(gram).numpy()
+    K = divided_by_trace(gram).numpy()
     m = len(K)
     if m == 1 or not K.any():
         return torch.full((m,), 1 / m, dtype=torch.float64)
@@ -71,7 +77,15 @@ def min_norm(gram: Tensor) -> Tensor:
 
 
 def kkt_gap(K: Floats, weights: Floats) -> float:
-    """How far ``weights`` is from ``(K a)_i >= a^T K a`` for all i; 0 at the optimum."""
+    """How far weights are from the min-norm problem's optimality conditions.
+
+    Args:
+        K: Inner products of gradients, ``[m, m]``.
+        weights: ``a``, a point of the simplex, ``[m]``.
+
+    Returns:
+        The most by which ``(K a)_i >= a^T K a`` is broken; 0 at the optimum.
+    """
     slope = K @ weights
     return float(weights @ slope - slope.min())
 
@@ -108,11 +122,18 @@ def nonnegative_qp(gram: Tensor, linear: Tensor) -> Tensor:
 
     Bounded whenever some ``v`` has ``<g_i, v> >= linear_i``; a tiny ridge settles ties.
 
+    Args:
+        gram: ``K``, ``[m, m]``.
+        linear: ``[m]``.
+
+    Raises:
+        SolverFailed: If the answer does not satisfy the optimality conditions.
+
     >>> nonnegative_qp(torch.eye(2), torch.tensor([1.25, -3.0])).round(decimals=6)
     tensor([1.2500, 0.0000], dtype=torch.float64)
     """
     trace = max(float(gram.diagonal().sum()), 1e-300)
-    values, vectors = np.linalg.eigh(scaled(gram).numpy())
+    values, vectors = np.linalg.eigh(divided_by_trace(gram).numpy())
     root = np.sqrt(values.clip(0) + _RIDGE)
     target = vectors.T @ (linear.detach().to("cpu", torch.float64).numpy() / trace) / root
     matrix = root[:, None] * vectors.T
@@ -125,8 +146,17 @@ def nonnegative_qp(gram: Tensor, linear: Tensor) -> Tensor:
     return torch.from_numpy(answer)
 
 
-def bisect_increasing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing ``function`` crosses zero; the end of the bracket if it does not."""
+def root_of_increasing(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where an increasing function crosses zero.
+
+    Args:
+        function: The function.
+        low: The lower end of the bracket.
+        high: The upper end.
+
+    Returns:
+        The crossing; the nearer end of the bracket if there is none inside.
+    """
     from scipy.optimize import brentq
 
     if function(low) >= 0:

@@ -13,7 +13,8 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from lorpman.errors import TrainingDiverged, UsageError
 from lorpman.front.evaluate import evaluate
-from lorpman.manifold.base import Manifold, select_output
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import Sampler
 from lorpman.rules.base import Rule, Step
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack

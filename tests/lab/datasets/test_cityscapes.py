@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.augmentation import random_zoom
 from lorpman.lab.datasets.cityscapes import load
 from lorpman.lab.datasets.splits import Arrays, batches
 from lorpman.training.resumable_batches import generators
@@ -63,14 +62,6 @@ def test_augmentation_keeps_label_and_depth_together(root: Path) -> None:
     _, (again, _) = train.__getitems__(range(8))
     assert torch.equal(again, label)
     assert generators(splits.validation) == []
-
-
-def test_zoom_by_one_changes_nothing() -> None:
-    image, label, depth = torch.rand(3, H, W), torch.randint(0, 7, (H, W)), torch.rand(1, H, W)
-    out = random_zoom(image, label, depth, (1.0,), torch.Generator())
-    torch.testing.assert_close(out[0], image)
-    assert torch.equal(out[1], label)
-    assert torch.equal(out[2], depth)
 
 
 def test_errors(root: Path) -> None:

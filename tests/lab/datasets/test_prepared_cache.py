@@ -14,8 +14,8 @@ from lorpman.lab.datasets.prepared_cache import (
     Tensors,
     cached,
     cached_in_place,
-    checksum,
-    listing,
+    content_checksum,
+    listing_checksum,
 )
 
 
@@ -135,9 +135,9 @@ def test_checksums_see_names_and_contents(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("1")
     b.write_text("1")
-    assert checksum([a]) != checksum([b])
-    assert listing([a]) != listing([b])
-    before = checksum([a]), listing([a])
+    assert content_checksum([a]) != content_checksum([b])
+    assert listing_checksum([a]) != listing_checksum([b])
+    before = content_checksum([a]), listing_checksum([a])
     a.write_text("22")
-    assert checksum([a]) != before[0]
-    assert listing([a]) != before[1]
+    assert content_checksum([a]) != before[0]
+    assert listing_checksum([a]) != before[1]

@@ -1,19 +1,29 @@
+import pytest
 import torch
 
-from lorpman.lab.datasets.process_shares import shared_batches
+from lorpman.lab.datasets.process_shares import ProcessShares, shared_batches
 from lorpman.lab.datasets.splits import Arrays
 
 
-def test_shares_make_up_the_batches_of_one_process():
-    data = Arrays(torch.arange(22), [torch.arange(22)])
+def _batches(batch_size: int, rank: int, world: int) -> list[list[int]]:
+    numbers = torch.arange(22)
+    generator = torch.Generator().manual_seed(1)
+    loader = shared_batches(Arrays(numbers, [numbers]), batch_size, generator, rank, world)
+    return [x.tolist() for x, _ in loader]
 
-    def run(rank, world):
-        generator = torch.Generator().manual_seed(0)
-        loader = shared_batches(data, 8, generator, rank, world)
-        return [[set(x.tolist()) for x, _ in loader] for _ in range(2)]
 
-    for whole, left, right in zip(run(0, 1), run(0, 2), run(1, 2), strict=True):
-        for batch, ours, theirs in zip(whole, left, right, strict=True):
-            assert len(ours) == len(theirs)
-            assert ours | theirs == batch
-            assert not ours & theirs
+@pytest.mark.parametrize("world", [2, 3, 4])
+def test_the_shares_of_all_processes_are_the_batches_of_one(world: int) -> None:
+    whole = _batches(6, 0, 1)
+    shares = [_batches(6, rank, world) for rank in range(world)]
+    for parts in zip(*shares, strict=True):
+        assert len({len(part) for part in parts}) == 1
+    for batch, parts in zip(whole, zip(*shares, strict=True), strict=False):
+        together = {number for part in parts for number in part}
+        assert len(together) == len(batch) - len(batch) % world
+        assert together <= set(batch)
+
+
+def test_a_batch_that_is_smaller_than_the_processes_are_many_is_left_out() -> None:
+    whole = [[0, 1, 2], [3]]
+    assert list(ProcessShares(whole, 1, 2)) == [[1]]

@@ -10,7 +10,7 @@ import pytest
 
 from lorpman.errors import UsageError
 from lorpman.lab.datasets import sources
-from lorpman.lab.datasets.sources import SOURCES, File, Source, obtain
+from lorpman.lab.datasets.sources import SOURCES, Source, SourceFile, obtain
 
 CONTENT = b"the original content" * 100
 
@@ -22,7 +22,7 @@ def digest(kind: str, data: bytes) -> str:
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = gzip.compress(CONTENT, mtime=0)
-    file = File("toy/file.gz", "nowhere", digest("md5", packed), digest("sha256", CONTENT))
+    file = SourceFile("toy/file.gz", "nowhere", digest("md5", packed), digest("sha256", CONTENT))
     monkeypatch.setitem(SOURCES, "toy", Source((file,)))
 
 
@@ -73,7 +73,7 @@ def test_cifar_archive_gives_only_the_three_known_files(
 ) -> None:
     names = ("train", "test", "meta")
     files = tuple(
-        File(f"cifar100/cifar-100-python/{n}", "", digest("md5", n.encode())) for n in names
+        SourceFile(f"cifar100/cifar-100-python/{n}", "", digest("md5", n.encode())) for n in names
     )
     monkeypatch.setattr(sources, "_CIFAR_FILES", files)
     archive = tmp_path / "cifar100" / "cifar-100-python.tar.gz"

@@ -1,4 +1,4 @@
-"""Datasets of tensors: batches are cut right, splits partition, orders repeat."""
+"""Datasets of tensors: batches are random_partition right, splits partition, orders repeat."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from lorpman.lab.datasets.splits import (
     TaskArrays,
     batches,
     bytes_to_unit,
-    cut,
+    random_partition,
 )
 from lorpman.training.resumable_batches import generators
 
@@ -23,7 +23,7 @@ def numbers(n: int = 10) -> Arrays:
 
 @given(n=st.integers(0, 200), seed=st.integers(0, 5))
 def test_cut_is_a_partition(n: int, seed: int) -> None:
-    parts = cut(n, (0.7, 0.1, 0.2), torch.Generator().manual_seed(seed))
+    parts = random_partition(n, (0.7, 0.1, 0.2), torch.Generator().manual_seed(seed))
     assert sorted(torch.cat(parts).tolist()) == list(range(n))
     assert [len(parts[0]), len(parts[1])] == [7 * n // 10, n // 10]
 

@@ -7,11 +7,11 @@ from lorpman.errors import UsageError
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.recipes.recipe import get_recipe, recipe_names
 from lorpman.lab.runs.spec import Spec
-from lorpman.lab.settings import Training
+from lorpman.lab.settings import TrainingSettings
 
 
 def test_a_recipe_stands_between_preset_and_user():
-    best = get_recipe("best").of("lorpman")
+    best = get_recipe("best").settings_for("lorpman")
     spec = Spec.make("multimnist", "lorpman", 0, {}, recipe="best")
     assert {key: spec.settings()[key] for key in best} == best
     assert spec.recipe == "best"
@@ -26,9 +26,9 @@ def test_a_recipe_stands_between_preset_and_user():
 def test_every_recipe_fits_all_its_methods(problem, recipe):
     for method in map(get_method, get_recipe(recipe).methods):
         settings = Spec.make(problem, method.name, 0, {}, "laptop", recipe).settings()
-        asked = get_recipe(recipe).of(method.name, method.defaults)
+        asked = get_recipe(recipe).settings_for(method.name, method.defaults)
         if settings["optimizer"] != get_recipe(recipe).optimizer:
-            asked = {k: v for k, v in asked.items() if k not in Training.OF_THE_OPTIMIZER}
+            asked = {k: v for k, v in asked.items() if k not in TrainingSettings.OF_THE_OPTIMIZER}
         assert {key: settings[key] for key in asked} == asked, method.name
 
 

@@ -107,7 +107,7 @@ def test_what_is_there_is_shared_whatever_it_is_called(made, tmp_path, monkeypat
     def fail(*arguments, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("lorpman.lab.reproduce.make.attempt", fail)
+    monkeypatch.setattr("lorpman.lab.reproduce.make.try_training", fail)
     again = _make(tmp_path / "runs")
     assert [row.values for row in again.rows] == [row.values for row in made[1].rows]
 

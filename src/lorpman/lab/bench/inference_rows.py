@@ -16,7 +16,7 @@ from lorpman.lab.datasets.splits import Arrays, Batch, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import dirichlet
-from lorpman.rules.objective import Orthogonality, orthogonality
+from lorpman.rules.orthogonality import Orthogonality, orthogonality
 from lorpman.task import Task
 
 _TOLERANCE = 1e-5

@@ -30,7 +30,9 @@ class MemberLayer(nn.Module):
         weight, bias = self._sum("weight"), self._sum("bias")
         layer = self.members[0]
         if isinstance(layer, nn.Conv2d):
-            return layer._conv_forward(x, weight, bias)
+            return F.conv2d(
+                x, weight, bias, layer.stride, layer.padding, layer.dilation, layer.groups
+            )
         return F.linear(x, weight, bias)
 
     def _sum(self, name: str) -> Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lorpman.front.plot import save_figure
+from lorpman.front.plot_style import save_figure
 from lorpman.lab.bench.table import number
 
 if TYPE_CHECKING:

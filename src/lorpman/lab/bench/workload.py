@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
-from lorpman.lab.methods.method import Shared
+from lorpman.lab.methods.method import SharedPrefixes
 from lorpman.lab.networks.vgg import TaskNormVGG16, channels_last_helps
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
@@ -53,7 +53,7 @@ class Workload:
     x: Tensor
     targets: list[Tensor]
     tasks: list[Task] = field(default_factory=list)
-    shared: Shared = None
+    shared: SharedPrefixes = None
     channels_last: bool = True
 
     def plain_batch(self) -> Batch:

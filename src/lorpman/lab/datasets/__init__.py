@@ -1,0 +1,1 @@
+"""Datasets, one file each: original files in, splits of tensors out."""

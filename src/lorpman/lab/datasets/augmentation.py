@@ -8,7 +8,16 @@ from torch.nn import functional
 
 
 def random_crop(images: Tensor, padding: int, generator: torch.Generator) -> Tensor:
-    """Images ``[n, c, h, w]``, each moved by up to ``padding`` pixels, with black moved in."""
+    """Move every image by a random distance.
+
+    Args:
+        images: ``[n, c, h, w]``.
+        padding: the largest distance, in pixels and in each direction.
+        generator: draws the distances.
+
+    Returns:
+        ``[n, c, h, w]``, with black moved in.
+    """
     n, _, h, w = images.shape
     padded = functional.pad(images, [padding] * 4)
     windows = padded.unfold(2, h, 1).unfold(3, w, 1)  # a view: [n, c, top, left, h, w]
@@ -19,7 +28,16 @@ def random_crop(images: Tensor, padding: int, generator: torch.Generator) -> Ten
 def random_flip(
     tensors: Sequence[Tensor], generator: torch.Generator, share: float = 0.5
 ) -> list[Tensor]:
-    """Tensors ``[n, ..., w]`` that belong together; the same ``share`` of samples is mirrored."""
+    """Mirror some samples.
+
+    Args:
+        tensors: ``[n, ..., w]`` each, that belong together: images and their labels.
+        generator: draws the samples.
+        share: the chance of each sample to be mirrored.
+
+    Returns:
+        The tensors, mirrored along their last axis for the same samples.
+    """
     flipped = torch.rand(len(tensors[0]), generator=generator) < share
     return [torch.where(flipped.view(-1, *[1] * (t.dim() - 1)), t.flip(-1), t) for t in tensors]
 
@@ -31,10 +49,18 @@ def random_zoom(
     scales: Sequence[float],
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One scene, zoomed by one of ``scales`` at a random place.
+    """Zoom into one scene at a random place.
 
-    Image ``[3, h, w]`` (bilinear), label ``[h, w]`` and depth ``[1, h, w]`` (nearest, so that no
-    value is invented). What is nearer fills more of the picture, so depth is divided by the scale.
+    Args:
+        image: ``[3, h, w]``, interpolated bilinearly.
+        label: ``[h, w]``; the nearest pixel counts, so that no class is invented.
+        depth: ``[1, h, w]``, inverse; likewise.
+        scales: one of them is drawn.
+        generator: draws scale and place.
+
+    Returns:
+        Image, label and depth of the same sizes. What is nearer fills more of the picture, so
+        depth is divided by the scale.
     """
     height, width = image.shape[-2:]
     scale = scales[int(torch.randint(len(scales), (), generator=generator))]

@@ -15,15 +15,16 @@ from PIL import Image
 from torch import Tensor
 
 from lorpman.errors import UsageError, unknown
-from lorpman.lab.datasets.image_files import decode
+from lorpman.lab.datasets.file_errors import damaged_file, missing_file
+from lorpman.lab.datasets.image_files import decode_images
 from lorpman.lab.datasets.prepared_cache import (
     Preparation,
     Tensors,
     cached_in_place,
-    checksum,
-    listing,
+    content_checksum,
+    listing_checksum,
 )
-from lorpman.lab.datasets.splits import Arrays, Batch, Splits, bytes_to_unit, damaged, missing
+from lorpman.lab.datasets.splits import Arrays, Batch, Splits, bytes_to_unit
 
 _ATTRIBUTE_NAMES = """
     5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose
@@ -58,6 +59,12 @@ def load(
             in proportion; for small machines. Only these are read.
         seed: of that choice.
         progress: show a bar while the images are read for the first time.
+
+    Returns:
+        The three splits.
+
+    Raises:
+        UsageError: a file is missing or damaged, or the limit is out of range.
     """
     if colours not in _RESAMPLING:
         raise unknown("colours", colours, _RESAMPLING)
@@ -67,7 +74,7 @@ def load(
     paths = [folder / "img_align_celeba" / names[i] for i in chosen.tolist()]
     x = _images(paths, folder, Path(root), colours, size, progress)
     splits = [
-        Arrays(x, [labels[chosen]], (part[chosen] == i).nonzero()[:, 0], Attributes(colours))
+        Arrays(x, [labels[chosen]], (part[chosen] == i).nonzero()[:, 0], PrepareFaces(colours))
         for i in range(3)
     ]
     note = f"CelebA: {len(chosen)} of {len(names)} images" if limit is not None else ""
@@ -75,7 +82,7 @@ def load(
 
 
 @dataclass
-class Attributes:
+class PrepareFaces:
     """A transform: bytes to floats, and labels ``[n, 40]`` to 40 times ``[n]``."""
 
     colours: str
@@ -93,13 +100,13 @@ def _images(
 ) -> Tensor:
     lists = [folder / "list_attr_celeba.txt", folder / "list_eval_partition.txt"]
     try:
-        source = checksum(lists) + listing(paths)
+        source = content_checksum(lists) + listing_checksum(paths)
     except FileNotFoundError as error:
-        raise missing(Path(error.filename), "celeba", root) from None
+        raise missing_file(Path(error.filename), "celeba", root) from None
     preparation = Preparation("celeba", VERSION, source, {"colours": colours, "size": size})
 
     def fill(out: Tensors) -> None:
-        decode(paths, out["x"], _RESAMPLING[colours], progress)
+        decode_images(paths, out["x"], _RESAMPLING[colours], progress)
 
     layout = {"x": ((len(paths), 3, size, size), torch.uint8)}
     return cached_in_place(preparation, layout, fill)["x"]
@@ -126,27 +133,27 @@ def _lists(folder: Path, root: Path) -> tuple[list[str], Tensor, Tensor]:
     cells = _words(path, skip=2, width=NUM_TASKS + 1, root=root)
     signs = _integers(cells[:, 1:], path)
     if not np.isin(signs, (-1, 1)).all():
-        raise damaged(path, "holds attributes other than -1 and 1")
+        raise damaged_file(path, "holds attributes other than -1 and 1")
     parts = folder / "list_eval_partition.txt"
     rows = _words(parts, skip=0, width=2, root=root)
     if len(rows) != len(cells) or (rows[:, 0] != cells[:, 0]).any():
-        raise damaged(parts, f"does not name the {len(cells)} images of {path.name} in order")
+        raise damaged_file(parts, f"does not name the {len(cells)} images of {path.name} in order")
     part = _integers(rows[:, 1], parts)
     if not np.isin(part, (0, 1, 2)).all():
-        raise damaged(parts, "holds parts other than 0, 1 and 2")
+        raise damaged_file(parts, "holds parts other than 0, 1 and 2")
     names = cells[:, 0].tolist()
     return names, torch.from_numpy((signs > 0).astype(np.uint8)), torch.from_numpy(part)
 
 
 def _words(path: Path, skip: int, width: int, root: Path) -> np.ndarray:
     if not path.is_file():
-        raise missing(path, "celeba", root)
+        raise missing_file(path, "celeba", root)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[skip:]
     rows = [line.split() for line in lines if line.strip()]
     wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
     if not rows or wrong is not None:
         line = skip + 1 + (wrong or 0)
-        raise damaged(path, f"needs a name and {width - 1} numbers in line {line}")
+        raise damaged_file(path, f"needs a name and {width - 1} numbers in line {line}")
     return np.array(rows)
 
 
@@ -154,4 +161,4 @@ def _integers(cells: np.ndarray, path: Path) -> np.ndarray:
     try:
         return cells.astype(np.int64)
     except ValueError as error:
-        raise damaged(path, f"holds something else than numbers ({error})") from error
+        raise damaged_file(path, f"holds something else than numbers ({error})") from error

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import unknown
-from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached, checksum
-from lorpman.lab.datasets.splits import Arrays, Splits, cut, damaged, missing
+from lorpman.lab.datasets.file_errors import damaged_file, missing_file
+from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached, content_checksum
+from lorpman.lab.datasets.splits import Arrays, Splits, random_partition
 
 _NAMES = """
     AAGE ACLSWKR ADTIND ADTOCC AHGA AHRSPAY AHSCOL AMARITL AMJIND AMJOCC ARACE AREORGN ASEX AUNMEM
@@ -44,14 +45,14 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Column:
+class CodedColumn:
     """One field of all rows: its distinct values, sorted, and the index of each row's ``[n]``."""
 
     values: list[str]
     codes: Tensor
 
     @classmethod
-    def of(cls, cells: Sequence[str]) -> "Column":
+    def of(cls, cells: Sequence[str]) -> "CodedColumn":
         """Of one cell per row, with spaces around it that do not count."""
         clean = {cell: cell.strip() for cell in set(cells)}
         values = sorted(set(clean.values()))
@@ -61,7 +62,7 @@ class Column:
         return cls(values, torch.from_numpy(codes))
 
     @classmethod
-    def join(cls, parts: Sequence["Column"]) -> "Column":
+    def join(cls, parts: Sequence["CodedColumn"]) -> "CodedColumn":
         """The rows of several files, one after the other."""
         values = sorted({value for part in parts for value in part.values})
         place = {value: i for i, value in enumerate(values)}
@@ -69,7 +70,7 @@ class Column:
         return cls(values, torch.cat(moved))
 
 
-Table = dict[str, Column]
+Table = dict[str, CodedColumn]
 
 
 def load(
@@ -92,12 +93,18 @@ def load(
         leak: keep the income field among the inputs of the first choice; 466 inputs without.
         masters_typo: count Masters as not educated, as the published numbers do.
         seed: of the random split.
+
+    Returns:
+        The three splits.
+
+    Raises:
+        UsageError: the test file is missing, or a file is damaged.
     """
     if tasks not in TASKS:
         raise unknown("census tasks", tasks, TASKS)
     paths = _files(Path(root) / "census")
     options = {"tasks": tasks, "leak": leak, "masters_typo": masters_typo, "seed": seed}
-    preparation = Preparation("census", VERSION, checksum(paths), options)
+    preparation = Preparation("census", VERSION, content_checksum(paths), options)
     tensors = cached(preparation, lambda: _prepare(paths, tasks, leak, masters_typo, seed))
     targets = [tensors["first"], tensors["second"]]
     train, validation, test = (
@@ -109,18 +116,18 @@ def load(
 
 def _files(folder: Path) -> list[Path]:
     """The official files that are there: both, or the test file alone."""
-    found = []
+    paths: list[Path] = []
     for name in ("census-income.data", "census-income.test"):
-        either = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
-        found += either[:1]
-    if not found or ".test" not in found[-1].name:
-        raise missing(folder / "census-income.test.gz", "census", folder.parent)
-    return found
+        plain_or_packed = (folder / name, folder / f"{name}.gz")
+        paths += [path for path in plain_or_packed if path.is_file()][:1]
+    if not paths or ".test" not in paths[-1].name:
+        raise missing_file(folder / "census-income.test.gz", "census", folder.parent)
+    return paths
 
 
 def _prepare(paths: Sequence[Path], tasks: str, leak: bool, typo: bool, seed: int) -> Tensors:
     files = [read(path) for path in paths]
-    table = {name: Column.join([file[name] for file in files]) for name in FIELDS}
+    table = {name: CodedColumn.join([file[name] for file in files]) for name in FIELDS}
     rows = _rows([len(file["AAGE"].codes) for file in files], seed)
     labels = TASKS[tasks]
     inputs = [f for f in FIELDS if f not in (*DROPPED, *labels) and (leak or f != "INCOME")]
@@ -133,32 +140,42 @@ def _rows(lengths: Sequence[int], seed: int) -> Tensors:
     """The rows of each split, counted through all files."""
     generator = torch.Generator().manual_seed(seed)
     if len(lengths) == 1:
-        parts = cut(lengths[0], (0.7, 0.1, 0.2), generator)
+        parts = random_partition(lengths[0], (0.7, 0.1, 0.2), generator)
     else:
-        parts = cut(lengths[0], (0.8, 0.2), generator)
+        parts = random_partition(lengths[0], (0.8, 0.2), generator)
         parts.append(torch.arange(lengths[0], sum(lengths)))
     return dict(zip(("train", "validation", "test"), parts, strict=True))
 
 
 def read(path: Path) -> Table:
-    """A file's columns by field name, without the rows of the dropped household kind."""
+    """Read one of the official files.
+
+    Args:
+        path: the file; gzipped if its name ends in ``.gz``.
+
+    Returns:
+        Its columns by field name, without the rows of the dropped household kind.
+
+    Raises:
+        UsageError: the file is damaged.
+    """
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = raw.decode("ascii")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise damaged(path, f"is not a whole file of plain text ({error})") from error
+        raise damaged_file(path, f"is not a whole file of plain text ({error})") from error
     width = len(FIELDS)
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         if line and line.count(",") != width - 1:
-            found = line.count(",") + 1
-            raise damaged(path, f"has {found} fields in row {number}, expected {width}")
+            fields = line.count(",") + 1
+            raise damaged_file(path, f"has {fields} fields in row {number}, expected {width}")
     # One flat list of cells: 4 million small lists would keep the garbage collector busy.
     kept = [line for line in lines if line and DROPPED_HOUSEHOLD not in line]
     if not kept:
-        raise damaged(path, "holds no rows")
+        raise damaged_file(path, "holds no rows")
     cells = ",".join(kept).split(",")
-    table = {name: Column.of(cells[i::width]) for i, name in enumerate(FIELDS)}
+    table = {name: CodedColumn.of(cells[i::width]) for i, name in enumerate(FIELDS)}
     _check_values(table, path)
     return table
 
@@ -166,16 +183,25 @@ def read(path: Path) -> Table:
 def _check_values(table: Table, path: Path) -> None:
     strange = set(table["INCOME"].values) - set(INCOMES)
     if strange:
-        raise damaged(path, f"has the income {min(strange)!r}, expected one of {INCOMES}")
+        raise damaged_file(path, f"has the income {min(strange)!r}, expected one of {INCOMES}")
     for name in NUMBERS:
         try:
             _ = [float(value) for value in table[name].values]
         except ValueError as error:
-            raise damaged(path, f"has no number in field {name} ({error})") from error
+            raise damaged_file(path, f"has no number in field {name} ({error})") from error
 
 
 def encode(table: Table, inputs: Sequence[str], fitted: Tensor) -> Tensor:
-    """The input matrix ``[n, k]``: numbers, then one column per value, then sex."""
+    """The input matrix: numbers, then one column per value, then sex.
+
+    Args:
+        table: all columns.
+        inputs: the names of those that are inputs.
+        fitted: the rows that numbers are standardised on, ``[k]``.
+
+    Returns:
+        ``[n, columns]``.
+    """
     numbers = [table[name] for name in inputs if name in NUMBERS]
     coded = [table[name] for name in inputs if name not in NUMBERS and name != "ASEX"]
     width = len(numbers) + sum(len(column.values) for column in coded) + 1
@@ -189,14 +215,14 @@ def encode(table: Table, inputs: Sequence[str], fitted: Tensor) -> Tensor:
     return x
 
 
-def _standardised(columns: Sequence[Column], fitted: Tensor) -> Tensor:
+def _standardised(columns: Sequence[CodedColumn], fitted: Tensor) -> Tensor:
     """``[n, len(columns)]`` with mean 0 and (population) deviation 1 on the ``fitted`` rows."""
     values = torch.stack([_look_up(column, float) for column in columns], dim=1)
     mean, deviation = values[fitted].mean(0), values[fitted].std(0, correction=0)
     return (values - mean) / torch.where(deviation > 0, deviation, 1.0)
 
 
-def _label(column: Column, name: str, typo: bool) -> Tensor:
+def _label(column: CodedColumn, name: str, typo: bool) -> Tensor:
     college = ("Bachelors", "Some", "Asso", "Doctorate", "Prof", *(() if typo else ("Masters",)))
     rules: dict[str, Callable[[str], bool]] = {
         "AAGE": lambda v: float(v) >= 40,
@@ -207,6 +233,6 @@ def _label(column: Column, name: str, typo: bool) -> Tensor:
     return _look_up(column, rules[name]).long()
 
 
-def _look_up(column: Column, function: Callable[[str], float]) -> Tensor:
+def _look_up(column: CodedColumn, function: Callable[[str], float]) -> Tensor:
     """``function`` of every row's value ``[n]``, called once per distinct value."""
     return torch.tensor([function(v) for v in column.values], dtype=torch.float64)[column.codes]

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.augmentation import random_crop, random_flip
-from lorpman.lab.datasets.splits import Batch, Splits, TaskArrays, damaged, missing
+from lorpman.lab.datasets.file_errors import damaged_file, missing_file
+from lorpman.lab.datasets.splits import Batch, Splits, TaskArrays
 
 NUM_TASKS = 20
 CLASSES_PER_TASK = 5
@@ -54,6 +55,12 @@ def load(
         train: use only so many training images of each task, and
         test: so many test images; for small machines.
         channels_last: how batches lay images out.
+
+    Returns:
+        The three splits; a sample of one of them is an image of every task.
+
+    Raises:
+        UsageError: a file is missing or damaged, or ``validation`` is out of range.
     """
     folder = Path(root) / "cifar100" / "cifar-100-python"
     x, target, rows = _read(folder / "train", Path(root))
@@ -65,11 +72,11 @@ def load(
     generator = torch.Generator().manual_seed(seed)
     mixed = torch.stack([row[torch.randperm(len(row), generator=generator)] for row in rows])
     held, kept = mixed[:, :validation], mixed[:, validation:][:, :train]
-    plain = Normalise()
+    plain = PrepareImages()
     unseen, labels, places = _read(folder / "test", Path(root))
     reduced = [f"{n} {what}" for n, what in ((train, "training"), (test, "test")) if n is not None]
     return Splits(
-        TaskArrays(x, target, kept, Normalise(generator) if augment else plain, channels_last),
+        TaskArrays(x, target, kept, PrepareImages(generator) if augment else plain, channels_last),
         TaskArrays(x, target, held, plain, channels_last),
         TaskArrays(unseen, labels, places[:, :test], plain, channels_last),
         note=f"CIFAR-100: {' and '.join(reduced)} images of each task" if reduced else "",
@@ -77,7 +84,7 @@ def load(
 
 
 @dataclass
-class Normalise:
+class PrepareImages:
     """A transform: bytes ``[n, 3, 32, 32]`` to normalised floats, augmented if it can draw."""
 
     generator: torch.Generator | None = None
@@ -94,16 +101,18 @@ class Normalise:
 def _read(path: Path, root: Path) -> tuple[Tensor, Tensor, Tensor]:
     """Images ``[n, 3, 32, 32]``, labels 0..4 ``[n]``, the rows of each task ``[20, n / 20]``."""
     if not path.is_file():
-        raise missing(path, "cifar100", root)
+        raise missing_file(path, "cifar100", root)
     content = unpickle(path)
     try:
         images = content[b"data"]
         fine, coarse = (np.asarray(content[k]) for k in (b"fine_labels", b"coarse_labels"))
         x = torch.from_numpy(images.reshape(-1, 3, 32, 32))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise damaged(path, f"does not hold images and their two labels ({error!r})") from error
+        raise damaged_file(
+            path, f"does not hold images and their two labels ({error!r})"
+        ) from error
     if x.dtype != torch.uint8 or not len(x) == len(fine) == len(coarse) > 0:
-        raise damaged(path, f"holds {len(x)} images, {len(fine)} and {len(coarse)} labels")
+        raise damaged_file(path, f"holds {len(x)} images, {len(fine)} and {len(coarse)} labels")
     return x, *_group(torch.from_numpy(fine), torch.from_numpy(coarse), path)
 
 
@@ -115,12 +124,14 @@ def _group(fine: Tensor, coarse: Tensor, path: Path) -> tuple[Tensor, Tensor]:
         mine = (coarse == task).nonzero()[:, 0]
         classes = fine[mine].unique()
         if len(classes) != CLASSES_PER_TASK:
-            raise damaged(path, f"has {len(classes)} classes in task {task}, expected 5")
+            raise damaged_file(path, f"has {len(classes)} classes in task {task}, expected 5")
         target[mine] = torch.searchsorted(classes, fine[mine])
         rows.append(mine)
     sizes = {len(mine) for mine in rows}
     if len(sizes) != 1 or sum(map(len, rows)) != len(fine):
-        raise damaged(path, f"has tasks of {sorted(sizes)} images, expected one number for all 20")
+        raise damaged_file(
+            path, f"has tasks of {sorted(sizes)} images, expected one number for all 20"
+        )
     return target, torch.stack(rows)
 
 
@@ -129,13 +140,22 @@ def unpickle(path: Path) -> Any:
 
     A pickle can name any function and have it called on loading. The names that rebuild a NumPy
     array are allowed, nothing else.
+
+    Args:
+        path: the file.
+
+    Returns:
+        What the pickle holds; text in it is bytes.
+
+    Raises:
+        UsageError: the file is damaged, or would call something.
     """
     try:
         return _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except UsageError:
         raise
     except Exception as error:  # Broken pickles raise nearly anything.
-        raise damaged(path, f"is not a whole CIFAR file ({error})") from error
+        raise damaged_file(path, f"is not a whole CIFAR file ({error})") from error
 
 
 class _ArraysOnly(pickle.Unpickler):
@@ -150,6 +170,7 @@ class _ArraysOnly(pickle.Unpickler):
         }
     )
 
+    # What pickle calls for every name in the file.
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._ALLOWED:
             raise UsageError(

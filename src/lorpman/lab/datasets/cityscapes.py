@@ -14,8 +14,14 @@ from torch import Tensor
 
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.augmentation import random_flip, random_zoom
-from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached_in_place, listing
-from lorpman.lab.datasets.splits import Arrays, Batch, Splits, damaged, missing
+from lorpman.lab.datasets.file_errors import damaged_file, missing_file
+from lorpman.lab.datasets.prepared_cache import (
+    Preparation,
+    Tensors,
+    cached_in_place,
+    listing_checksum,
+)
+from lorpman.lab.datasets.splits import Arrays, Batch, Splits
 
 NUM_CLASSES = 7
 SCALES = (1.0, 1.2, 1.5)
@@ -40,6 +46,12 @@ def load(
         seed: chooses them, and starts the generator of the augmentation.
         augment: zoom (by 1, 1.2 or 1.5) and mirror training scenes at random.
         limit: train on so many scenes, for small machines.
+
+    Returns:
+        The three splits.
+
+    Raises:
+        UsageError: a file is missing or damaged, or a number is out of range.
     """
     folder = Path(root) / "cityscapes"
     seen, unseen = (_tensors(folder / name, Path(root)) for name in ("train", "val"))
@@ -51,17 +63,17 @@ def load(
     kept, held = order[: n - (validation or 0)], order[n - (validation or 0) :]
     if limit is not None and not 0 < limit <= len(kept):
         raise UsageError(f"limit must lie between 1 and {len(kept)} scenes, got {limit}")
-    test = _arrays(unseen, None, Scenes())
+    test = _arrays(unseen, None, PrepareScenes())
     return Splits(
-        _arrays(seen, kept[:limit].sort().values, Scenes(generator if augment else None)),
-        test if validation is None else _arrays(seen, held.sort().values, Scenes()),
+        _arrays(seen, kept[:limit].sort().values, PrepareScenes(generator if augment else None)),
+        test if validation is None else _arrays(seen, held.sort().values, PrepareScenes()),
         test,
         note="CityScapes: validated on the test scenes" if validation is None else "",
     )
 
 
 @dataclass
-class Scenes:
+class PrepareScenes:
     """A transform: labels to integers, and everything zoomed and mirrored if it can draw."""
 
     generator: torch.Generator | None = None
@@ -80,7 +92,7 @@ class Scenes:
         return x, [label, depth]
 
 
-def _arrays(tensors: Tensors, rows: Tensor | None, transform: Scenes) -> Arrays:
+def _arrays(tensors: Tensors, rows: Tensor | None, transform: PrepareScenes) -> Arrays:
     return Arrays(tensors["image"], [tensors["label"], tensors["depth"]], rows, transform)
 
 
@@ -88,12 +100,12 @@ def _tensors(folder: Path, root: Path) -> Tensors:
     """All scenes of one folder, memory-mapped."""
     n = len(list((folder / "image").glob("*.npy")))
     if n == 0:
-        raise missing(folder / "image" / "0.npy", "cityscapes", root)
+        raise missing_file(folder / "image" / "0.npy", "cityscapes", root)
     paths = [[folder / kind / f"{i}.npy" for kind in FOLDERS] for i in range(n)]
     absent = next((p for scene in paths for p in scene if not p.is_file()), None)
     if absent is not None:
-        raise missing(absent, "cityscapes", root)
-    source = listing(path for scene in paths for path in scene)
+        raise missing_file(absent, "cityscapes", root)
+    source = listing_checksum(path for scene in paths for path in scene)
     height, width = _read(paths[0][1], 2).shape
 
     def fill(out: Tensors) -> None:
@@ -115,13 +127,13 @@ def _scene(paths: list[Path], height: int, width: int) -> tuple[Tensor, Tensor, 
     shapes = ((height, width, 3), (height, width), (height, width, 1))
     for path, array, shape in zip(paths, arrays, shapes, strict=True):
         if array.shape != shape:
-            raise damaged(path, f"has shape {array.shape}, expected {shape}")
+            raise damaged_file(path, f"has shape {array.shape}, expected {shape}")
         if not np.isfinite(array).all():
-            raise damaged(path, "holds values that are not finite")
+            raise damaged_file(path, "holds values that are not finite")
     image, label, depth = (torch.from_numpy(array) for array in arrays)
     if label.min() < -1 or label.max() >= NUM_CLASSES:
-        found = f"{int(label.min())}..{int(label.max())}"
-        raise damaged(paths[1], f"has classes {found}, expected -1..{NUM_CLASSES - 1}")
+        classes = f"{int(label.min())}..{int(label.max())}"
+        raise damaged_file(paths[1], f"has classes {classes}, expected -1..{NUM_CLASSES - 1}")
     return image.permute(2, 0, 1), label, depth.permute(2, 0, 1)
 
 
@@ -129,11 +141,11 @@ def _read(path: Path, dimensions: int) -> np.ndarray:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, f"is not a whole npy file ({error})") from error
+        raise damaged_file(path, f"is not a whole npy file ({error})") from error
     if (
         not isinstance(array, np.ndarray)
         or array.ndim != dimensions
         or array.dtype.kind not in "iuf"
     ):
-        raise damaged(path, f"does not hold numbers in {dimensions} dimensions")
+        raise damaged_file(path, f"does not hold numbers in {dimensions} dimensions")
     return array

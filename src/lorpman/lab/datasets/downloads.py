@@ -1,4 +1,8 @@
-"""Downloads that can break off: resumed where they stopped, checked, and renamed when whole."""
+"""Downloads that can break off: resumed where they stopped, checked, and renamed when whole.
+
+Kept beside pooch, which checks checksums too, but begins anew after a broken connection (it has
+no range requests) and lets two processes write the same file.
+"""
 
 import contextlib
 import hashlib
@@ -22,16 +26,20 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from lorpman._files import try_lock
 from lorpman.errors import UsageError
 
 _BLOCK = 1 << 16
+# Not compressed on the way: ranges and lengths must be those of the file itself.
 _HEADERS = {"User-Agent": "lorpman", "Accept-Encoding": "identity"}
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+# Answers of a server that may be another one in a moment.
+_TEMPORARY_FAILURES = frozenset({408, 425, 429, 500, 502, 503, 504})
 
-Advance = Callable[[int, int | None], None]
+ShowProgress = Callable[[int, int | None], None]
+"""Told how many bytes there are, and of how many if that is known."""
 
 
-class _Broken(Exception):
+class _BrokenTransfer(Exception):
     """The transfer stopped early, and trying again may help."""
 
 
@@ -45,7 +53,7 @@ def download(
     wait: float = 1.0,
     timeout: float = 30.0,
 ) -> None:
-    """Puts the file at ``url`` to ``target``, whole or not at all.
+    """Put the file at ``url`` to ``target``, whole or not at all.
 
     The bytes gather in ``target.part``, which a later call (of this or another process) goes on
     with. A file that is already at ``target`` is checked and kept.
@@ -58,7 +66,12 @@ def download(
         attempts: how often to try again, in a row, without receiving a byte.
         wait: seconds before the first new attempt; doubled for each one after it.
         timeout: seconds without a byte that count as a broken connection.
+
+    Raises:
+        UsageError: the file cannot be had or written, is another one than expected, or another
+            process is downloading it.
     """
+    # Plain http is allowed: Fashion-MNIST's publisher has no other, and checksums guard the rest.
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{url} is not an address of a file; it must begin with https://")
     if target.exists():
@@ -67,58 +80,78 @@ def download(
     part = target.with_name(f"{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("a+b") as file, _lock(file, part), _bar(target.name, progress) as advance:
-            resumed = file.tell() > 0
-            whole = resumed and checksum is not None and not _wrong(file, checksum)
-            if not whole:
-                _receive(url, file, advance, attempts, wait, timeout)
-            found = _wrong(file, checksum)
-            if found and resumed:
-                file.truncate(0)  # What was there before was of another file: begin anew.
-                _receive(url, file, advance, attempts, wait, timeout)
-                found = _wrong(file, checksum)
+        with part.open("a+b") as file, _progress_bar(target.name, progress) as show:
+            if not try_lock(file.fileno()):
+                raise UsageError(f"another process is writing {part}; wait until it is done")
+            other = _complete(
+                file, checksum, lambda: _receive(url, file, show, attempts, wait, timeout)
+            )
             os.fsync(file.fileno())
-        if found:
+        if other:
             part.unlink()
-            raise UsageError(f"{url} has {found}, expected {checksum}; nothing was kept, try again")
+            raise UsageError(f"{url} has {other}, expected {checksum}; nothing was kept, try again")
         part.replace(target)
     except OSError as error:
         raise UsageError(f"cannot write {part}: {error.strerror or error}") from error
 
 
+def _complete(file: BinaryIO, checksum: str | None, receive: Callable[[], None]) -> str | None:
+    """Add what ``file`` lacks; its checksum, if that is not the expected one all the same."""
+    resumed = file.tell() > 0
+    # A process that was killed just before the last rename leaves a whole file behind.
+    if resumed and checksum is not None and not _other_checksum(file, checksum):
+        return None
+    receive()
+    other = _other_checksum(file, checksum)
+    if other and resumed:
+        file.truncate(0)  # What was there before was of another file: begin anew.
+        receive()
+        other = _other_checksum(file, checksum)
+    return other
+
+
 def verify(path: Path, checksum: str | None) -> None:
-    """Refuses a file whose checksum is another."""
+    """Check a file that is there.
+
+    Args:
+        path: the file.
+        checksum: ``md5:...`` or ``sha256:...``; without one any file passes.
+
+    Raises:
+        UsageError: the file has another checksum.
+    """
     with path.open("rb") as file:
-        found = _wrong(file, checksum)
-    if found:
-        raise UsageError(f"{path} has {found}, expected {checksum}; delete it and run this again")
+        other = _other_checksum(file, checksum)
+    if other:
+        raise UsageError(f"{path} has {other}, expected {checksum}; delete it and run this again")
 
 
-def _wrong(file: BinaryIO, checksum: str | None) -> str | None:
+def _other_checksum(file: BinaryIO, checksum: str | None) -> str | None:
     """The file's own checksum if it is not the expected one."""
     if checksum is None:
         return None
-    kind = checksum.partition(":")[0]
+    algorithm = checksum.partition(":")[0]
     file.seek(0)
-    digest = hashlib.new(kind, usedforsecurity=False)
+    digest = hashlib.new(algorithm, usedforsecurity=False)
     while block := file.read(1 << 20):
         digest.update(block)
-    found = f"{kind}:{digest.hexdigest()}"
-    return None if found == checksum else found
+    actual = f"{algorithm}:{digest.hexdigest()}"
+    return None if actual == checksum else actual
 
 
 def _receive(
-    url: str, file: BinaryIO, advance: Advance, attempts: int, wait: float, timeout: float
+    url: str, file: BinaryIO, show: ShowProgress, attempts: int, wait: float, timeout: float
 ) -> None:
-    """Appends to ``file`` until it is whole, with new attempts when the connection breaks."""
+    """Append to ``file`` until it is whole, with new attempts when the connection breaks."""
     failures = 0
     while True:
         before = file.seek(0, os.SEEK_END)
         try:
-            return _append(url, file, advance, timeout)
-        except _Broken as error:
+            return _append(url, file, show, timeout)
+        except _BrokenTransfer as error:
             file.flush()
             received = file.seek(0, os.SEEK_END)
+            # Only attempts that bring nothing count: a bad connection may break often.
             failures = 0 if received > before else failures + 1
             if failures >= attempts:
                 raise UsageError(
@@ -128,21 +161,21 @@ def _receive(
             time.sleep(wait * 2**failures)
 
 
-def _append(url: str, file: BinaryIO, advance: Advance, timeout: float) -> None:
+def _append(url: str, file: BinaryIO, show: ShowProgress, timeout: float) -> None:
     """One request for the bytes that ``file`` does not have yet."""
     have = file.tell()
     headers = {**_HEADERS, "Range": f"bytes={have}-"} if have else _HEADERS
     with _request(url, headers, file, timeout) as response:
-        have, total = _place(response, have)
+        have, total = _start_and_total(response, have)
         file.truncate(have)
-        advance(have, total)
+        show(have, total)
         while block := _read(response):
             file.write(block)
             have += len(block)
-            advance(have, total)
+            show(have, total)
     file.flush()
     if total is not None and have < total:
-        raise _Broken(f"the connection broke after {have} of {total} bytes")
+        raise _BrokenTransfer(f"the connection broke after {have} of {total} bytes")
 
 
 def _request(
@@ -154,29 +187,30 @@ def _request(
         with error:
             if error.code == 416:  # More bytes than there are: they are of another file.
                 file.truncate(0)
-                raise _Broken("the server has fewer bytes than were kept") from error
-            if error.code in _PASSING:
-                raise _Broken(f"the server says {error.code} {error.reason}") from error
+                raise _BrokenTransfer("the server has fewer bytes than were kept") from error
+            if error.code in _TEMPORARY_FAILURES:
+                raise _BrokenTransfer(f"the server says {error.code} {error.reason}") from error
             raise UsageError(
                 f"cannot get {url}: the server says {error.code} {error.reason}; "
                 "get the file by hand and put it into the data directory"
             ) from error
     except URLError as error:
-        raise _Broken(str(error.reason)) from error
+        raise _BrokenTransfer(str(error.reason)) from error
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(str(error) or type(error).__name__) from error
+        raise _BrokenTransfer(str(error) or type(error).__name__) from error
     assert isinstance(response, http.client.HTTPResponse)
     return response
 
 
-def _place(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
+def _start_and_total(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
     """Where the body belongs in the file, and the file's whole length if it is known."""
     length = response.headers.get("Content-Length")
     if response.status != 206:
         return 0, int(length) if length else None
+    # A server may answer with another range than the one asked for, which would garble the file.
     match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
     if match is None or int(match[1]) != have:
-        raise _Broken("the server sent another range than the one asked for")
+        raise _BrokenTransfer("the server sent another range than the one asked for")
     return have, None if match[2] == "*" else int(match[2])
 
 
@@ -186,32 +220,17 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     except http.client.IncompleteRead as error:
         return error.partial
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(str(error) or type(error).__name__) from error
+        raise _BrokenTransfer(str(error) or type(error).__name__) from error
 
 
 @contextlib.contextmanager
-def _lock(file: BinaryIO, part: Path) -> Iterator[None]:
-    """Keeps a second process from writing to the same file; where the system can."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(f"another process is writing {part}; wait until it is done") from None
-    yield
-
-
-@contextlib.contextmanager
-def _bar(name: str, show: bool) -> Iterator[Advance]:
+def _progress_bar(name: str, visible: bool) -> Iterator[ShowProgress]:
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     text = TextColumn("{task.description}")
-    with Progress(text, *columns, console=Console(stderr=True), disable=not show) as progress:
+    with Progress(text, *columns, console=Console(stderr=True), disable=not visible) as progress:
         task = progress.add_task(name, total=None)
 
-        def advance(have: int, total: int | None) -> None:
+        def show(have: int, total: int | None) -> None:
             progress.update(task, completed=have, total=total)
 
-        yield advance
+        yield show

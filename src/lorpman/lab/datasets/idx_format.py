@@ -8,28 +8,52 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lorpman.lab.datasets.splits import damaged, missing
+from lorpman.lab.datasets.file_errors import damaged_file, missing_file
 
 
 def find(folder: Path, name: str, problem: str) -> Path:
-    """The file ``name`` or ``name.gz`` in ``folder``."""
+    """The file of that name, plain or gzipped.
+
+    Args:
+        folder: where to look.
+        name: without ``.gz``.
+        problem: whose file it is, for the message.
+
+    Returns:
+        Its path.
+
+    Raises:
+        UsageError: there is neither.
+    """
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
-    raise missing(folder / f"{name}.gz", problem, folder.parent)
+    raise missing_file(folder / f"{name}.gz", problem, folder.parent)
 
 
 def read(path: Path, dimensions: int) -> Tensor:
-    """The bytes of an idx file with the given number of dimensions, as a uint8 tensor."""
+    """The content of an idx file of bytes.
+
+    Args:
+        path: the file; gzipped if its name ends in ``.gz``.
+        dimensions: how many it must have.
+
+    Returns:
+        A tensor of bytes with the shape that the file states.
+
+    Raises:
+        UsageError: the file is not whole, or something else.
+    """
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise damaged(path, f"is not a whole gzip file ({error})") from error
+        raise damaged_file(path, f"is not a whole gzip file ({error})") from error
+    # Two zeros, the type (8: bytes), the number of dimensions, then four bytes for each size.
     header = 4 + 4 * dimensions
     if raw[:4] != bytes([0, 0, 8, dimensions]) or len(raw) < header:
-        raise damaged(path, f"is not an idx file of bytes with {dimensions} dimensions")
+        raise damaged_file(path, f"is not an idx file of bytes with {dimensions} dimensions")
     shape = np.frombuffer(raw, ">u4", dimensions, offset=4).astype(int).tolist()
     expected = header + int(np.prod(shape))
     if len(raw) != expected:
-        raise damaged(path, f"is truncated or too long: {len(raw)} bytes, expected {expected}")
+        raise damaged_file(path, f"is truncated or too long: {len(raw)} bytes, expected {expected}")
     return torch.from_numpy(np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy())

@@ -15,16 +15,23 @@ from torch import Tensor
 from lorpman.errors import UsageError
 
 
-def decode(
+def decode_images(
     paths: Sequence[Path], out: Tensor, resample: Image.Resampling, progress: bool = False
 ) -> None:
-    """Reads RGB images, resized to those of ``out`` ``[n, 3, h, w]`` (bytes), into it.
+    """Read images as RGB and resize them.
 
-    Files that cannot be read are all found before any is complained about.
+    Args:
+        paths: the files.
+        out: bytes ``[n, 3, h, w]``, where they go; its size is theirs.
+        resample: Pillow's filter.
+        progress: show a bar.
+
+    Raises:
+        UsageError: some files cannot be read; all are tried before it names them.
     """
     size = (out.shape[3], out.shape[2])
 
-    def one(i: int) -> str | None:
+    def read_one(i: int) -> str | None:
         try:
             with Image.open(paths[i]) as image:
                 pixels = np.array(image.convert("RGB").resize(size, resample))
@@ -35,7 +42,7 @@ def decode(
 
     # Pillow lets go of the interpreter lock while it decodes, so threads are enough.
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        results = pool.map(one, range(len(paths)))
+        results = pool.map(read_one, range(len(paths)))
         shown = track(
             results,
             f"reading {len(paths)} images",
@@ -44,10 +51,10 @@ def decode(
             transient=True,
             disable=not progress,
         )
-        bad = [name for name in shown if name is not None]
-    if bad:
-        some = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
+        unreadable = [name for name in shown if name is not None]
+    if unreadable:
+        some = ", ".join(unreadable[:5]) + (", ..." if len(unreadable) > 5 else "")
         raise UsageError(
-            f"{len(bad)} of {len(paths)} images in {paths[0].parent} cannot be read: {some}; "
-            "get them again or remove them"
+            f"{len(unreadable)} of {len(paths)} images in {paths[0].parent} cannot be read: "
+            f"{some}; get them again or remove them"
         )

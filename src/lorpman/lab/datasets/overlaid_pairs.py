@@ -16,8 +16,9 @@ from torch import Tensor
 
 from lorpman.errors import UsageError, unknown
 from lorpman.lab.datasets import idx_format
-from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached, checksum
-from lorpman.lab.datasets.splits import Arrays, Splits, damaged
+from lorpman.lab.datasets.file_errors import damaged_file
+from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached, content_checksum
+from lorpman.lab.datasets.splits import Arrays, Splits
 
 CANVAS = 36
 SIDE = 28
@@ -40,6 +41,12 @@ def load(
         sizes: training, validation and test samples. The pairs of the first two come from the
             original training set and are drawn independently, so cutting them is a random split.
         seed: draws the pairs; the default is the one that all results use.
+
+    Returns:
+        The three splits.
+
+    Raises:
+        UsageError: a file is missing or damaged, or a size is below 1.
     """
     if source not in FOLDERS:
         raise unknown("source", source, FOLDERS)
@@ -49,7 +56,7 @@ def load(
     names = [f"{p}-{k}" for p in ("train", "t10k") for k in ("images-idx3", "labels-idx1")]
     paths = [idx_format.find(folder, f"{name}-ubyte", problem) for name in names]
     options = {"sizes": list(sizes), "seed": seed}
-    preparation = Preparation(problem, VERSION, checksum(paths), options)
+    preparation = Preparation(problem, VERSION, content_checksum(paths), options)
     tensors = cached(preparation, lambda: _prepare(paths, sizes, seed))
     train, validation, test = (
         Arrays(tensors[f"{name}.x"], [tensors[f"{name}.left"], tensors[f"{name}.right"]])
@@ -75,23 +82,42 @@ def _prepare(paths: list[Path], sizes: tuple[int, int, int], seed: int) -> Tenso
 def _read(images: Path, labels: Path) -> tuple[Tensor, Tensor]:
     x, y = idx_format.read(images, 3), idx_format.read(labels, 1).long()
     if x.shape[1:] != (SIDE, SIDE):
-        raise damaged(images, f"holds images of {tuple(x.shape[1:])}, expected (28, 28)")
+        raise damaged_file(images, f"holds images of {tuple(x.shape[1:])}, expected (28, 28)")
     if len(x) != len(y) or len(x) < 2:
-        raise damaged(labels, f"holds {len(y)} labels for {len(x)} images")
+        raise damaged_file(labels, f"holds {len(y)} labels for {len(x)} images")
     if y.max() > 9:
-        raise damaged(labels, f"holds the label {int(y.max())}, expected 0..9")
+        raise damaged_file(labels, f"holds the label {int(y.max())}, expected 0..9")
     return x, y
 
 
 def pairs(available: int, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """``n`` pairs of two different indices below ``available``, each ``[n]``, uniform."""
+    """Draw pairs of two different images, uniformly.
+
+    Args:
+        available: how many images there are.
+        n: how many pairs to draw.
+        rng: draws them.
+
+    Returns:
+        The indices of the left and of the right images, ``[n]`` each.
+    """
     left = rng.integers(0, available, n)
+    # An offset of at least one: the two are never the same image.
     right = (left + rng.integers(1, available, n)) % available
     return torch.from_numpy(left), torch.from_numpy(right)
 
 
 def overlay(images: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Bytes ``[k, 28, 28]`` and two index vectors ``[n]`` to floats ``[n, 1, 28, 28]``."""
+    """Lay pairs of images over each other.
+
+    Args:
+        images: bytes, ``[k, 28, 28]``.
+        left: which image lies at the upper left, ``[n]``.
+        right: which lies at the lower right, ``[n]``.
+
+    Returns:
+        Floats, ``[n, 1, 28, 28]``.
+    """
     shrink = bicubic(CANVAS, SIDE)
     out = torch.empty(len(left), 1, SIDE, SIDE)
     # In blocks: the canvases of 60,000 samples would take 300 MB.

@@ -1,7 +1,7 @@
 """Prepared tensors on disk: made once, memory-mapped ever after, made anew when anything changed.
 
 A cache file is a safetensors file whose name holds the preparation's key: the sources' checksum,
-the preparation's version, and its options. It is written under a name of its own, flushed, and
+the preparation's version, and its options. It is written under a temporary name, flushed, and
 renamed; so a reader sees a whole file or none, and of two processes that prepare the same thing
 the later one wins with equal content.
 """
@@ -28,8 +28,10 @@ from lorpman.errors import UsageError
 
 Tensors = dict[str, Tensor]
 Layout = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
+"""The shape and type of every tensor, by name."""
 
-_NAMES = {
+# As safetensors calls the types.
+_TYPE_NAMES = {
     torch.uint8: "U8",
     torch.int8: "I8",
     torch.int64: "I64",
@@ -49,7 +51,8 @@ class Preparation:
     Args:
         name: the problem, the beginning of the file's name.
         version: raised whenever the code that prepares changes its result.
-        source: a checksum of the source files, see ``checksum`` and ``listing``.
+        source: a checksum of the source files, see :func:`content_checksum` and
+            :func:`listing_checksum`.
         options: everything else that the result depends on.
     """
 
@@ -63,10 +66,10 @@ class Preparation:
         """Where the prepared tensors are kept."""
         described = [self.name, self.version, self.source, sorted(self.options.items())]
         key = hashlib.sha256(json.dumps(described).encode()).hexdigest()[:20]
-        return directory() / f"{self.name}-v{self.version}-{key}.safetensors"
+        return cache_directory() / f"{self.name}-v{self.version}-{key}.safetensors"
 
 
-def directory() -> Path:
+def cache_directory() -> Path:
     """``LORPMAN_CACHE`` if set, else ``lorpman`` in the platform's cache directory."""
     if chosen := os.environ.get("LORPMAN_CACHE"):
         return Path(chosen)
@@ -79,8 +82,15 @@ def directory() -> Path:
     return base / "lorpman"
 
 
-def checksum(paths: Iterable[Path]) -> str:
-    """SHA-256 of the files' names and contents; for sources of a few hundred megabytes."""
+def content_checksum(paths: Iterable[Path]) -> str:
+    """SHA-256 of the files' names and contents; for sources of a few hundred megabytes.
+
+    Args:
+        paths: the files, in an order that is always the same.
+
+    Returns:
+        Hexadecimal digits.
+    """
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode())
@@ -89,8 +99,15 @@ def checksum(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def listing(paths: Iterable[Path]) -> str:
-    """SHA-256 of names, sizes and times of change; for sources of very many files."""
+def listing_checksum(paths: Iterable[Path]) -> str:
+    """SHA-256 of names, sizes and times of change; for sources of very many files.
+
+    Args:
+        paths: the files, in an order that is always the same.
+
+    Returns:
+        Hexadecimal digits.
+    """
     digest = hashlib.sha256()
     for path in paths:
         stat = path.stat()
@@ -99,9 +116,20 @@ def listing(paths: Iterable[Path]) -> str:
 
 
 def cached(preparation: Preparation, build: Callable[[], Tensors]) -> Tensors:
-    """The tensors that ``build`` returns, from the cache if they are there."""
-    if (found := _open(preparation.path)) is not None:
-        return found
+    """The tensors that ``build`` returns, from the cache if they are there.
+
+    Args:
+        preparation: what they are made from.
+        build: makes them, where the cache does not have them.
+
+    Returns:
+        Memory-mapped tensors by name; changes to them do not reach the file.
+
+    Raises:
+        UsageError: the cache cannot be written or has no room.
+    """
+    if (tensors := _open(preparation.path)) is not None:
+        return tensors
     built = {name: tensor.contiguous() for name, tensor in build().items()}
 
     def fill(out: Tensors) -> None:
@@ -117,11 +145,22 @@ def cached_in_place(
 ) -> Tensors:
     """The tensors of ``layout``, from the cache or as ``fill`` writes them, straight to disk.
 
-    For data that need not fit in memory: ``fill`` gets tensors that are mapped to the new file.
+    For data that need not fit in memory.
+
+    Args:
+        preparation: what the tensors are made from.
+        layout: their shapes and types.
+        fill: gets tensors that are mapped to the new file, and writes into them.
+
+    Returns:
+        Memory-mapped tensors by name; changes to them do not reach the file.
+
+    Raises:
+        UsageError: the cache cannot be written or has no room.
     """
     path = preparation.path
-    if (found := _open(path)) is not None:
-        return found
+    if (tensors := _open(path)) is not None:
+        return tensors
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
@@ -138,26 +177,28 @@ def cached_in_place(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _tidy(path, preparation)
-    found = _open(path)
-    if found is None:
+    _remove_leftovers(path, preparation)
+    tensors = _open(path)
+    if tensors is None:
         raise UsageError(f"{path} cannot be read back; is the disk full or failing?")
-    return found
+    return tensors
 
 
-def _tidy(path: Path, preparation: Preparation) -> None:
-    """Removes what older versions of this preparation left, and what killed processes did."""
+def _remove_leftovers(path: Path, preparation: Preparation) -> None:
+    """Remove what older versions of this preparation left, and what killed processes did."""
     current = f"{preparation.name}-v{preparation.version}-"
     with suppress(OSError):
         for other in path.parent.glob(f"{preparation.name}-v*-*.safetensors"):
             if not other.name.startswith(current):
                 other.unlink(missing_ok=True)
         for other in path.parent.glob(f".{preparation.name}-v*"):
+            # A younger one may belong to a process that is still at work.
             if time.time() - other.stat().st_mtime > 86_400:
                 other.unlink(missing_ok=True)
 
 
 def _write(path: Path, layout: Layout, fill: Callable[[Tensors], None]) -> None:
+    # The header comes first in the file, but its checksum is known last: it is written twice.
     header, start, total = _header(layout, crc=0)
     with path.open("r+b") as file:
         file.write(header)
@@ -172,7 +213,7 @@ def _write(path: Path, layout: Layout, fill: Callable[[Tensors], None]) -> None:
 
 
 def _reserve(descriptor: int, size: int, path: Path) -> None:
-    """Takes the space at once: a disk that fills up under a memory map kills the process."""
+    """Take the space at once: a disk that fills up under a memory map kills the process."""
     os.ftruncate(descriptor, size)
     if not hasattr(os, "posix_fallocate"):
         return
@@ -194,7 +235,7 @@ def _header(layout: Layout, crc: int) -> tuple[bytes, int, int]:
     for name, (shape, dtype) in sorted(layout.items(), key=lambda item: -item[1][1].itemsize):
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         entries[name] = {
-            "dtype": _NAMES[dtype],
+            "dtype": _TYPE_NAMES[dtype],
             "shape": list(shape),
             "data_offsets": [offset, offset + size],
         }

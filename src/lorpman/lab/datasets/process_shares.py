@@ -1,4 +1,4 @@
-"""One process's share of every batch."""
+"""Training in several processes: one process's share of every batch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,14 +8,19 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, S
 from lorpman.lab.datasets.splits import Batch, batches
 
 
-class Shares(Sampler[list[int]]):
+class ProcessShares(Sampler[list[int]]):
     """The rows of every global batch that belong to process ``rank`` of ``world``.
 
     All shares have one size, so that the mean of the processes' means is the mean over the
     batch: what cannot be shared out evenly, at the end of a pass, is left out.
 
+    Args:
+        whole: the batches of all processes together, as indices.
+        rank: the number of this process.
+        world: how many processes there are.
+
     >>> whole = BatchSampler(range(10), 4, drop_last=False)
-    >>> list(Shares(whole, 0, 2)), list(Shares(whole, 1, 2))
+    >>> list(ProcessShares(whole, 0, 2)), list(ProcessShares(whole, 1, 2))
     ([[0, 2], [4, 6], [8]], [[1, 3], [5, 7], [9]])
     """
 
@@ -35,15 +40,27 @@ class Shares(Sampler[list[int]]):
 def shared_batches(
     dataset: Dataset[Batch], batch_size: int, generator: torch.Generator, rank: int, world: int
 ) -> DataLoader[Batch]:
-    """Shuffled batches; those of all processes together are the batches of a single one."""
+    """Shuffled batches; those of all processes together are the batches of a single one.
+
+    Args:
+        dataset: what to read.
+        batch_size: of the batches of all processes together.
+        generator: draws the order; in the same state in every process.
+        rank: the number of this process.
+        world: how many processes there are.
+
+    Returns:
+        A loader with this process's share.
+    """
     if world == 1:
         return batches(dataset, batch_size, shuffle=True, generator=generator)
+    # Only for its collation, which knows how the dataset lays images out.
     single = batches(dataset, batch_size)
     order = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
     whole = BatchSampler(order, batch_size, drop_last=False)
     return DataLoader(
         dataset,
-        batch_sampler=Shares(whole, rank, world),
+        batch_sampler=ProcessShares(whole, rank, world),
         generator=generator,
         collate_fn=single.collate_fn,
     )

@@ -19,7 +19,7 @@ from lorpman.lab.datasets.downloads import download, verify
 
 
 @dataclass(frozen=True)
-class File:
+class SourceFile:
     """One original file.
 
     Args:
@@ -38,16 +38,36 @@ class File:
 
 @dataclass(frozen=True)
 class Source:
-    """The files of one problem: with links, or with words on how to get them by hand."""
+    """The files of one problem: with links, or with words on how to get them by hand.
 
-    files: tuple[File, ...] = ()
+    Args:
+        files: what is downloaded.
+        manual: where there are no links, which files to get and where to put them; ``{root}``
+            stands for the data directory.
+        unpack: takes the files out of a downloaded archive.
+        unpacked: what it takes out. Where all of these are there, nothing is downloaded.
+    """
+
+    files: tuple[SourceFile, ...] = ()
     manual: str = ""
     unpack: Callable[[Path], None] | None = None
-    unpacked: tuple[File, ...] = ()
+    unpacked: tuple[SourceFile, ...] = ()
 
 
 def obtain(problem: str, root: Path, progress: bool = True) -> str:
-    """Gets and checks the files of ``problem`` below ``root``; returns what there is to say."""
+    """Get and check the files of a problem.
+
+    Args:
+        problem: its name.
+        root: the data directory.
+        progress: show a bar for each download.
+
+    Returns:
+        What there is to say: how many files were checked, or how to get them by hand.
+
+    Raises:
+        UsageError: the problem has no files, or one of them cannot be had or is another one.
+    """
     if problem not in SOURCES:
         raise unknown("problem with data", problem, SOURCES)
     source = SOURCES[problem]
@@ -59,7 +79,7 @@ def obtain(problem: str, root: Path, progress: bool = True) -> str:
         return f"{problem}: {len(source.unpacked)} files in {root}, all checked"
     unchecked = []
     for file in source.files:
-        if not _known(root, file):
+        if not _is_there(root, file):
             download(file.url, root / file.path, file.checksum, progress=progress)
             unchecked += [Path(file.path).name] if file.checksum is None else []
     if source.unpack is not None:
@@ -68,37 +88,37 @@ def obtain(problem: str, root: Path, progress: bool = True) -> str:
     return f"{problem}: {len(source.files)} files in {root}, checked{doubt}"
 
 
-def _known(root: Path, file: File) -> bool:
+def _is_there(root: Path, file: SourceFile) -> bool:
     """Whether the file is there, in any packing, with the right content."""
     packed = root / file.path
     plain = packed.with_suffix("")
-    found = plain if packed.suffix == ".gz" and plain.exists() else packed
-    if not found.exists():
+    path = plain if packed.suffix == ".gz" and plain.exists() else packed
+    if not path.exists():
         return False
     if file.content is None:
-        verify(found, file.checksum)
+        verify(path, file.checksum)
         return True
     digest = hashlib.sha256()
     try:
-        with gzip.open(found, "rb") if found == packed else found.open("rb") as stream:
+        with gzip.open(path, "rb") if path == packed else path.open("rb") as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     except (OSError, EOFError, zlib.error):
-        raise UsageError(f"{found} is not a whole gzip file; delete it and run again") from None
+        raise UsageError(f"{path} is not a whole gzip file; delete it and run again") from None
     if f"sha256:{digest.hexdigest()}" != file.content:
-        raise UsageError(f"{found} is not the original file; delete it and run this again")
+        raise UsageError(f"{path} is not the original file; delete it and run this again")
     return True
 
 
 _CIFAR_FILES = (
-    File("cifar100/cifar-100-python/train", "", "md5:16019d7e3df5f24257cddd939b257f8d"),
-    File("cifar100/cifar-100-python/test", "", "md5:f0ef6b0ae62326f3e7ffdfab6717acfc"),
-    File("cifar100/cifar-100-python/meta", "", "md5:7973b15100ade9c7d40fb424638fde48"),
+    SourceFile("cifar100/cifar-100-python/train", "", "md5:16019d7e3df5f24257cddd939b257f8d"),
+    SourceFile("cifar100/cifar-100-python/test", "", "md5:f0ef6b0ae62326f3e7ffdfab6717acfc"),
+    SourceFile("cifar100/cifar-100-python/meta", "", "md5:7973b15100ade9c7d40fb424638fde48"),
 )
 
 
 def _unpack_cifar(root: Path) -> None:
-    """Takes the three known members out of the archive, by name, each whole or not at all."""
+    """Take the three known members out of the archive, by name, each whole or not at all."""
     archive = root / "cifar100" / "cifar-100-python.tar.gz"
     with tarfile.open(archive) as tar:
         for file in _CIFAR_FILES:
@@ -120,7 +140,7 @@ def _unpack_cifar(root: Path) -> None:
 
 def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
     files = (
-        File(f"{folder}/{name}", f"{url}/{name}", f"md5:{md5}", f"sha256:{sha256}")
+        SourceFile(f"{folder}/{name}", f"{url}/{name}", f"md5:{md5}", f"sha256:{sha256}")
         for name, (md5, sha256) in known.items()
     )
     return Source(tuple(files))
@@ -171,8 +191,8 @@ SOURCES = {
     ),
     "census": Source(
         (
-            File("census/census-income.data.gz", f"{_CENSUS_URL}/census-income.data.gz"),
-            File(
+            SourceFile("census/census-income.data.gz", f"{_CENSUS_URL}/census-income.data.gz"),
+            SourceFile(
                 "census/census-income.test.gz",
                 f"{_CENSUS_URL}/census-income.test.gz",
                 "md5:a8c39dce642efb4d17f28ebe74a3c271",
@@ -182,7 +202,7 @@ SOURCES = {
     ),
     "cifar100": Source(
         (
-            File(
+            SourceFile(
                 "cifar100/cifar-100-python.tar.gz",
                 "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
                 "md5:eb9058c3a382ffc7106e4002c42a8d85",

@@ -1,8 +1,7 @@
-"""What every dataset of ours is: three splits of tensors that are cut into batches by index."""
+"""Splits of tensors, and how they become batches: what every dataset of this folder returns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +11,9 @@ from torch.utils.data import DataLoader, Dataset
 from lorpman.errors import UsageError
 
 Batch = tuple[Tensor | list[Tensor], list[Tensor]]
+"""Inputs (a list where every task has its own), and one target per task."""
 Transform = Callable[[Tensor, list[Tensor]], Batch]
+"""Applied to whole batches: inputs and targets, as they are stored, to those of a batch."""
 
 
 class Arrays(Dataset[Batch]):
@@ -119,8 +120,15 @@ def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
 class Splits:
     """Training, validation and test data of one problem.
 
-    ``note`` says in one sentence how these splits differ from the official ones, if they do, so
-    that it can stand beside every number that comes from them.
+    Args:
+        train: what is learned from.
+        validation: what settings are chosen on.
+        test: what is reported.
+        note: how these splits differ from the official ones, if they do: one sentence that can
+            stand beside every number that comes from them.
+
+    Raises:
+        UsageError: one of the splits is empty.
     """
 
     train: Dataset[Batch]
@@ -135,28 +143,28 @@ class Splits:
                 raise UsageError(f"the {name} split is empty; it needs at least one sample")
 
 
-def cut(n: int, fractions: Sequence[float], generator: torch.Generator) -> list[Tensor]:
-    """A random partition of ``0..n-1``; the last part takes what rounding leaves over.
+def random_partition(
+    n: int, fractions: Sequence[float], generator: torch.Generator
+) -> list[Tensor]:
+    """A random partition of ``0..n-1``.
 
-    The parts are sorted, so that reading them in order reads memory in order.
+    Args:
+        n: how many there are.
+        fractions: of the parts; the last part takes what rounding leaves over.
+        generator: draws the partition.
 
-    >>> [len(part) for part in cut(10, (0.7, 0.1, 0.2), torch.Generator().manual_seed(0))]
+    Returns:
+        The parts, ``[n_i]`` each; sorted, so that reading them in order reads memory in order.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> [len(part) for part in random_partition(10, (0.7, 0.1, 0.2), generator)]
     [7, 1, 2]
     """
     order = torch.randperm(n, generator=generator)
+    # 0.29 * 100 is a little less than 29 in floats.
     sizes = [int(n * f + 1e-9) for f in fractions[:-1]]
     parts = order.split([*sizes, n - sum(sizes)])
     return [part.sort().values for part in parts]
-
-
-def missing(path: Path, problem: str, root: Path) -> UsageError:
-    """The error for a file of ``problem`` that is not where it should be."""
-    return UsageError(f"{path} not found; run: lorpman data {problem} --data {root}")
-
-
-def damaged(path: Path, what: str) -> UsageError:
-    """The error for a file that is there but is not what it should be."""
-    return UsageError(f"{path} {what}; delete it and get it again")
 
 
 def bytes_to_unit(x: Tensor, targets: list[Tensor]) -> Batch:
@@ -190,21 +198,40 @@ def batches(
     shuffle: bool = False,
     generator: torch.Generator | None = None,
 ) -> DataLoader[Batch]:
-    """A loader over ``dataset`` whose order is drawn from ``generator``; images channels-last,
-    unless the dataset says otherwise."""
-    own = hasattr(dataset, "__getitems__")
+    """A loader over a dataset; images are channels-last, unless the dataset says otherwise.
+
+    Args:
+        dataset: :class:`Arrays`, :class:`TaskArrays` or any other one.
+        batch_size: samples per batch; the last batch has what is left.
+        shuffle: in another order in every pass.
+        generator: draws that order.
+
+    Returns:
+        An ordinary ``DataLoader``.
+    """
+    # A dataset with __getitems__ gives whole batches; samples of any other one are collated.
+    gives_batches = hasattr(dataset, "__getitems__")
     channels_last = getattr(dataset, "channels_last", True)
     return DataLoader(
         dataset,
         batch_size=batch_size,
         shuffle=shuffle,
         generator=generator,
-        collate_fn=(_channels_last if channels_last else _as_it_is) if own else None,
+        collate_fn=(_channels_last if channels_last else _as_it_is) if gives_batches else None,
     )
 
 
 def first_batches(dataset: Dataset[Batch], samples: int, batch_size: int = 1000) -> list[Batch]:
-    """Ready batches with the first ``samples`` of ``dataset`` (the last batch is a whole one)."""
+    """The beginning of a dataset, held in memory.
+
+    Args:
+        dataset: what to read.
+        samples: at least so many, unless the dataset has fewer; the last batch is a whole one.
+        batch_size: samples per batch.
+
+    Returns:
+        Ready batches.
+    """
     held: list[Batch] = []
     for batch in batches(dataset, min(samples, batch_size)):
         held.append(batch)

@@ -16,9 +16,14 @@ from PIL import Image
 from torch import Tensor
 
 from lorpman.errors import UsageError, unknown
-from lorpman.lab.datasets.image_files import decode
-from lorpman.lab.datasets.prepared_cache import Preparation, Tensors, cached_in_place, listing
-from lorpman.lab.datasets.splits import Arrays, Splits, bytes_to_unit, cut
+from lorpman.lab.datasets.image_files import decode_images
+from lorpman.lab.datasets.prepared_cache import (
+    Preparation,
+    Tensors,
+    cached_in_place,
+    listing_checksum,
+)
+from lorpman.lab.datasets.splits import Arrays, Splits, bytes_to_unit, random_partition
 
 RACES = ("White", "Black", "Asian", "Indian", "other")
 VERSION = 1
@@ -44,12 +49,18 @@ def load(
         limit: use only so many images, chosen at random; for small machines.
         seed: of the choice and the split; the default is the one that all results use.
         progress: show a bar while the images are read for the first time.
+
+    Returns:
+        The three splits.
+
+    Raises:
+        UsageError: there are no images, some cannot be read, or the limit is out of range.
     """
     paths, labels = _labelled(Path(root), odd_names)
-    preparation = Preparation("utkface", VERSION, listing(paths), {"size": size})
+    preparation = Preparation("utkface", VERSION, listing_checksum(paths), {"size": size})
 
     def fill(out: Tensors) -> None:
-        decode(paths, out["x"], Image.Resampling.BILINEAR, progress)
+        decode_images(paths, out["x"], Image.Resampling.BILINEAR, progress)
 
     layout = {"x": ((len(paths), 3, size, size), torch.uint8)}
     x = cached_in_place(preparation, layout, fill)["x"]
@@ -58,7 +69,7 @@ def load(
     targets = [((age - age.mean()) / spread).float(), labels[:, 1], labels[:, 2]]
     generator = torch.Generator().manual_seed(seed)
     chosen = _choose(len(paths), limit, generator)
-    parts = cut(len(chosen), (0.7, 0.1, 0.2), generator)
+    parts = random_partition(len(chosen), (0.7, 0.1, 0.2), generator)
     note = f"UTKFace: {len(chosen)} of {len(paths)} images" if limit else ""
     train, validation, test = (Arrays(x, targets, chosen[p], bytes_to_unit) for p in parts)
     return Splits(train, validation, test, note=note)

@@ -6,32 +6,52 @@ from typing import Any, Literal
 
 from torch import nn
 
-from lorpman.lab.settings import Group
+from lorpman.lab.settings import SettingsGroup
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
 from lorpman.rules.base import Rule
 
-Shared = Sequence[str] | None
+SharedPrefixes = Sequence[str] | None
+"""Prefixes of the parameter names that a manifold adapts; None for the manifold's own choice."""
+
+MakeManifold = Callable[[nn.Module, int, SharedPrefixes, Any], Manifold]
+"""From a network, the number of tasks, the shared prefixes and the method's settings."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a method turns a network into a manifold, and losses into gradients."""
+    """One row of the registry: how a network becomes a manifold, and losses become gradients.
+
+    The rows are in ``continuous.py``, ``discrete.py`` and ``single.py``, by ``kind``.
+
+    Args:
+        name: what ``--method`` takes.
+        summary: one line for ``lorpman methods``, with the venue of its paper.
+        kind: ``continuous`` gives a network for every preference, ``discrete`` a finite set of
+            networks, ``single`` one network (or one per task) that knows no preference.
+        settings: the settings that only this method has.
+        manifold: makes the manifold from (network, number of tasks, shared prefixes, settings).
+        rule: makes the rule from the settings.
+        sampler: makes what draws the preferences of a training step from the settings; without
+            one, the setting ``sampling`` or the manifold decides.
+        defaults: settings that belong to the method whatever the problem. They stand above what
+            a preset sets for all methods, and below what it sets for this one.
+    """
 
     name: str
     summary: str
     kind: Literal["continuous", "discrete", "single"]
-    settings: type[Group]
-    manifold: Callable[[nn.Module, int, Shared, Any], Manifold]
-    """(network, number of tasks, shared prefixes, settings)"""
+    settings: type[SettingsGroup]
+    manifold: MakeManifold
     rule: Callable[[Any], Rule]
     sampler: Callable[[Any], Sampler] | None = None
-    """Draws the preferences of training steps, where that is not the manifold's own way."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """What belongs to the method whatever the problem; above a preset's settings for all
-    methods, below those for this one."""
 
     @property
     def takes_sampling(self) -> bool:
-        """Whether the setting ``sampling`` decides its preferences."""
+        """Whether the setting ``sampling`` decides which preferences are drawn.
+
+        The members of a discrete front have fixed preferences, and a method with a sampler of
+        its own needs that one.
+        """
         return self.kind == "continuous" and self.sampler is None

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from lorpman.lab.datasets import census
 from lorpman.lab.networks.mlp import mlp
 from lorpman.lab.problems.problem import Problem
-from lorpman.lab.settings import Group
+from lorpman.lab.settings import SettingsGroup
 from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.metrics import accuracy
 from lorpman.task import Task
@@ -16,7 +16,7 @@ from lorpman.task import Task
 _INPUTS = {("age-education", True): 468, ("age-education", False): 466}
 
 
-class CensusSettings(Group):
+class CensusSettings(SettingsGroup):
     """The paper's protocol by default; each quirk of it has a switch."""
 
     questions: Literal["age-education", "income-married"] = "age-education"

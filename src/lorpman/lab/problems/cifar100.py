@@ -5,12 +5,12 @@ from pydantic import Field
 from lorpman.lab.datasets import cifar100
 from lorpman.lab.networks.vgg import channels_last_helps, vgg16
 from lorpman.lab.problems.problem import Problem
-from lorpman.lab.settings import Group
+from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import accuracy, cross_entropy
 from lorpman.task import Task
 
 
-class CifarSettings(Group):
+class CifarSettings(SettingsGroup):
     """Width and number of images, for small machines, and the size of the heads."""
 
     width: int = Field(64, ge=1)

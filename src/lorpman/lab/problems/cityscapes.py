@@ -5,14 +5,14 @@ from pydantic import Field
 from lorpman.lab.datasets import cityscapes
 from lorpman.lab.networks.segnet import segnet
 from lorpman.lab.problems.problem import Problem
-from lorpman.lab.settings import Group
+from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import AbsoluteDepthError, MeanIoU, cross_entropy, depth_l1
 from lorpman.task import Task
 
 _CLASSES = 7
 
 
-class CityscapesSettings(Group):
+class CityscapesSettings(SettingsGroup):
     """Width of the network, for small machines, and which of the published splits is used."""
 
     width: int = Field(64, ge=1)

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.front.front import Front
-from lorpman.lab.datasets.splits import Arrays, Splits
+from lorpman.lab.datasets import no_data
 from lorpman.lab.problems.problem import Problem
-from lorpman.manifold.base import Manifold, ParameterManifold
+from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
 from lorpman.manifold.low_rank import LowRank
+from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.task import Task
 
 _STEPS_PER_EPOCH = 20
@@ -43,7 +44,7 @@ def objectives(theta: Tensor) -> Tensor:
     return torch.stack([c1 * h1 + c2 * g1, c1 * h2 + c2 * g2], -1)
 
 
-class Point(nn.Module):
+class PlanePoint(nn.Module):
     """A point ``(theta_1, theta_2)``, given out once per sample of the (empty) input.
 
     ``theta_1`` is a 1 x 1 matrix, so that it can have low-rank deltas, and ``theta_2`` a vector,
@@ -56,6 +57,7 @@ class Point(nn.Module):
         self.second = nn.Parameter(torch.full((1,), 4.5))
 
     def forward(self, x: Tensor) -> list[Tensor]:
+        """The point for every sample and both tasks, twice ``[len(x), 2]``."""
         point = torch.cat([self.first[0], self.second])
         return [point.expand(len(x), 2)] * 2
 
@@ -83,10 +85,18 @@ def _trace(model: Manifold) -> Mapping[str, Any]:
 
 
 def pareto_set(n: int = 201) -> Tensor:
-    """Points of the true Pareto set, ``[n, 2]``; theta_2 is found on a fine grid."""
+    """Points of the true Pareto set.
+
+    Args:
+        n: how many, at even steps of theta_1.
+
+    Returns:
+        ``[n, 2]``; theta_2 is the best one of a fine grid.
+    """
     first = torch.linspace(-7, 7, n, dtype=torch.float64)
     second = torch.linspace(-9, -8, 2001, dtype=torch.float64)
     plane = torch.stack(torch.broadcast_tensors(first[:, None], second[None, :]), -1)
+    # theta_1 = 7 (alpha_1 - alpha_2), solved for alpha_1.
     weight = (first / 7 + 1) / 2
     values = objectives(plane)
     scalar = weight[:, None] * values[..., 0] + (1 - weight[:, None]) * values[..., 1]
@@ -94,7 +104,14 @@ def pareto_set(n: int = 201) -> Tensor:
 
 
 def optimum(alpha: Sequence[float]) -> Tensor:
-    """The point of the Pareto set that belongs to a preference, ``[2]``."""
+    """The point of the Pareto set that belongs to a preference.
+
+    Args:
+        alpha: the preference.
+
+    Returns:
+        ``[2]``, the nearest of :func:`pareto_set`.
+    """
     points = pareto_set()
     return points[(points[:, 0] - 7 * (alpha[0] - alpha[1])).abs().argmin()]
 
@@ -103,7 +120,7 @@ def _figure(notes: Sequence[Mapping[str, Any]], front: Front, path: Path) -> Non
     """The paper's toy figure: trajectories in objective space and in parameter space."""
     from matplotlib.figure import Figure
 
-    from lorpman.front.plot import save_figure
+    from lorpman.front.plot_style import save_figure
 
     del front
     if "theta" not in notes[0]:
@@ -136,22 +153,12 @@ def _task(index: int) -> Task:
     return Task(f"f{index + 1}", loss, loss, maximise=False, reference=0.0)
 
 
-def _load(root: Path, settings: Any) -> Splits:
-    del root, settings
-
-    def empty(length: int) -> Arrays:
-        nothing = torch.zeros(length, 1)
-        return Arrays(nothing, [nothing, nothing])
-
-    return Splits(train=empty(_STEPS_PER_EPOCH), validation=empty(1), test=empty(1))
-
-
 PROBLEM = Problem(
     name="toy",
     summary="two parameters, two objectives, a Pareto set known in closed form",
     tasks=lambda settings: [_task(0), _task(1)],
-    network=lambda settings: Point(),
-    load=_load,
+    network=lambda settings: PlanePoint(),
+    load=lambda root, settings: no_data.load(_STEPS_PER_EPOCH),
     start=_start,
     trace=_trace,
     figure=_figure,

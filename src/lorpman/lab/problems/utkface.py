@@ -7,12 +7,12 @@ from pydantic import Field
 from lorpman.lab.datasets import utkface
 from lorpman.lab.networks.resnet import resnet18
 from lorpman.lab.problems.problem import Problem
-from lorpman.lab.settings import Group
+from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import accuracy, cross_entropy, huber
 from lorpman.task import Task
 
 
-class UtkFaceSettings(Group):
+class UtkFaceSettings(SettingsGroup):
     """Width and number of images, for small machines, and the odd file names."""
 
     width: int = Field(64, ge=1)

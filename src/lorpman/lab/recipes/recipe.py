@@ -9,17 +9,11 @@ import yaml
 from pydantic import Field
 
 from lorpman.errors import UsageError, unknown
-from lorpman.lab.problems.problem import Layer
-from lorpman.lab.settings import Training
+from lorpman.lab.problems.problem import SettingsLayer
+from lorpman.lab.settings import TrainingSettings
 
 
-def recipe_names() -> list[str]:
-    """What ``--recipe`` takes."""
-    files = resources.files(__package__).iterdir()
-    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
-
-
-class Recipe(Layer):
+class Recipe(SettingsLayer):
     """Settings that were found with one optimiser, and rates as multiples of the preset's own.
 
     Where preset or user choose another optimiser, rate, schedule and weight decay stay as they are.
@@ -29,32 +23,64 @@ class Recipe(Layer):
     rates: dict[str, float] = Field(default_factory=dict)
     """Times the preset's learning rate, by method."""
 
-    def over(
+    def laid_over(
         self,
         values: Mapping[str, Any],
         method: str,
-        held: Container[str] = (),
-        told: Mapping[str, Any] = {},
+        protected: Container[str] = (),
+        user: Mapping[str, Any] = {},
     ) -> dict[str, Any]:
-        """``values``, a preset's, with what this recipe sets where the user has ``told`` this."""
+        """A preset's settings with what this recipe sets.
+
+        Args:
+            values: the preset's settings.
+            method: the name of the method.
+            protected: settings of the method itself, see :meth:`SettingsLayer.settings_for`.
+            user: what the user has set. It is not part of the answer, but decides with which
+                optimiser the recipe has to get along.
+
+        Returns:
+            Settings by name.
+
+        Raises:
+            UsageError: the recipe has no settings for this method.
+        """
         if method not in self.methods:
             raise UsageError(
                 f"the recipe has no settings for method '{method}', only for "
                 f"{', '.join(sorted(self.methods))}; leave --recipe out"
             )
-        defaults = {name: field.default for name, field in Training.model_fields.items()}
-        before, taken = {**defaults, **values}, self.of(method, held)
-        if {before["optimizer"], {**before, **told}["optimizer"]} == {self.optimizer}:
+        defaults = {name: field.default for name, field in TrainingSettings.model_fields.items()}
+        preset, recipe = {**defaults, **values}, self.settings_for(method, protected)
+        # The rate is a multiple of the preset's: that needs the same optimiser in both, and one
+        # that the user has not replaced.
+        if {preset["optimizer"], {**preset, **user}["optimizer"]} == {self.optimizer}:
             # Rounded, so that six times a thousandth is what people write for it.
-            rate = float(f"{self.rates.get(method, 1.0) * before['learning_rate']:.9g}")
-            return {**values, **taken, "learning_rate": rate}
-        apart = Training.OF_THE_OPTIMIZER
-        return {**values, **{key: value for key, value in taken.items() if key not in apart}}
+            rate = float(f"{self.rates.get(method, 1.0) * preset['learning_rate']:.9g}")
+            return {**values, **recipe, "learning_rate": rate}
+        other = {k: v for k, v in recipe.items() if k not in TrainingSettings.OF_THE_OPTIMIZER}
+        return {**values, **other}
+
+
+def recipe_names() -> list[str]:
+    """What ``--recipe`` takes: the names of the YAML files of this folder, sorted."""
+    files = resources.files(__package__).iterdir()
+    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
 @cache
 def get_recipe(name: str) -> Recipe:
-    """The recipe called ``name``."""
+    """Look a recipe up.
+
+    Args:
+        name: one of :func:`recipe_names`.
+
+    Returns:
+        The recipe of that name.
+
+    Raises:
+        UsageError: there is no such recipe; the message suggests the nearest name.
+    """
     if name not in recipe_names():
         raise unknown("recipe", name, recipe_names())
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_text()

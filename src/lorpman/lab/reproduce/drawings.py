@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lorpman.front.front import Front
-from lorpman.front.hypervolume import non_dominated_mask
-from lorpman.front.plot import COLOURS, MARKERS, axis_label, plot_fronts, save_figure
+from lorpman.front.plot import plot_fronts
+from lorpman.front.plot_style import COLOURS, MARKERS, axis_label, save_figure
 from lorpman.lab.reproduce.number_format import spread
 from lorpman.lab.reproduce.reproduction import Found, Reported, Row
 from lorpman.lab.reproduce.similarity import plot_similarity
@@ -85,13 +85,10 @@ def _draw_planes(found: Found, path: Path) -> None:
 
 def _zoom(axes: Any, fronts: Sequence[Front]) -> None:
     """Limit both axes to the better three quarters of what nothing beats in its own front."""
-    points = np.concatenate([front.non_dominated().scores.numpy() for front in fronts])
+    gains = np.concatenate([front.non_dominated().gains.numpy() for front in fronts])
     limits = []
-    for values, up in zip(points.T, fronts[0].maximise, strict=True):
-        best, middle = (
-            (values.max() if up else values.min()),
-            np.quantile(values, 0.25 if up else 0.75),
-        )
+    for values, sign in zip(gains.T, fronts[0].signs.numpy(), strict=True):
+        best, middle = sign * values.max(), sign * np.quantile(values, 0.25)
         room = 0.25 * (best - middle) or 1e-3
         limits.append(sorted((middle - room, best + room)))
     axes.set(xlim=limits[0], ylim=limits[1])
@@ -102,7 +99,7 @@ def _draw_seed(
 ) -> None:
     """One front: what nothing beats bold, the rest faint."""
     points = front.scores.numpy()
-    best = non_dominated_mask(front.scores, front.maximise).numpy()
+    best = front.non_dominated_mask().numpy()
     if joined:
         line = points[best][np.argsort(points[best][:, 0])]
         axes.plot(*line.T, color=look["color"], lw=1.0, alpha=0.7, zorder=1)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from lorpman._files import write_bytes
 from lorpman.errors import UsageError
-from lorpman.lab.compare import attempt, shared_front
+from lorpman.lab.compare import shared_front
+from lorpman.lab.isolated_training import try_training
 from lorpman.lab.reproduce.markdown import as_json, as_markdown
 from lorpman.lab.reproduce.measures import data_note
 from lorpman.lab.reproduce.reproduction import Evidence, Found, Line, Needed, Reproduction, Row
@@ -127,7 +128,7 @@ def _train(
         run = begun[0] if begun else _free(folder / one.name)
         if tell:
             tell(f"{run} ({place} of {len(missing)})")
-        reason = attempt(one.spec, run, root, isolate, progress=tell is not None)
+        reason = try_training(one.spec, run, root, isolate, progress=tell is not None)
         if reason is None:
             new[one] = run
         else:

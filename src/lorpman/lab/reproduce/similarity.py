@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from lorpman.errors import UsageError
-from lorpman.front.hypervolume import Floats
-from lorpman.front.plot import save_figure
+from lorpman.front.dominance import Floats
+from lorpman.front.plot_style import save_figure
 from lorpman.lab.runs.epoch_log import read_notes
 
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.front.evaluate import evaluate, scores_of
-from lorpman.front.export import Exported, export, export_network, recalibrate
+from lorpman.front.export import Exported, export, export_network
+from lorpman.front.recalibration import recalibrate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Spec

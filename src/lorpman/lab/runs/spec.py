@@ -11,12 +11,12 @@ from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.methods.method import Method
 from lorpman.lab.methods.registry import get_method
-from lorpman.lab.problems.problem import Layer, Problem
+from lorpman.lab.problems.problem import Problem, SettingsLayer
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.recipes.recipe import get_recipe
-from lorpman.lab.settings import Group, Training, distribute
+from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
-from lorpman.preference import Sampler, Stratified
+from lorpman.preference import Sampler
 from lorpman.task import Task
 
 Scale = Literal["paper", "laptop"]
@@ -29,10 +29,10 @@ class Spec:
     problem: Problem
     method: Method
     seed: int
-    training: Training
-    own: Group
+    training: TrainingSettings
+    own: SettingsGroup
     """The method's settings."""
-    data: Group
+    data: SettingsGroup
     """The problem's settings."""
     scale: Scale = "paper"
     """laptop where the preset was reduced; told, but no part of the identity."""
@@ -65,22 +65,22 @@ class Spec:
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
-        layers: list[Layer] = [preset, reduced] if reduced else [preset]
+        layers: list[SettingsLayer] = [preset, reduced] if reduced else [preset]
         values = dict(rival.defaults)
         for layer in layers:
-            values = layer.over(values, method, rival.defaults)
+            values = layer.laid_over(values, method, rival.defaults)
         if recipe is not None:
-            values = get_recipe(recipe).over(values, method, rival.defaults, overrides)
+            values = get_recipe(recipe).laid_over(values, method, rival.defaults, overrides)
         values |= overrides
-        groups: dict[str, type[Group]] = {
-            "training": Training,
+        groups: dict[str, type[SettingsGroup]] = {
+            "training": TrainingSettings,
             "own": rival.settings,
             "data": row.settings,
         }
         parts = distribute(values, groups)
         training = parts["training"]
-        assert isinstance(training, Training)
-        if training.sampling == "stratified" and not rival.takes_sampling:
+        assert isinstance(training, TrainingSettings)
+        if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
         taken: Scale = scale if reduced else "paper"
         return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
@@ -92,7 +92,7 @@ class Spec:
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be the same run."""
-        settings = {k: v for k, v in self.settings().items() if k not in Training.WATCHING}
+        settings = {k: v for k, v in self.settings().items() if k not in TrainingSettings.WATCHING}
         return {**self.described(), "settings": settings}
 
     def described(self) -> dict[str, Any]:
@@ -123,9 +123,7 @@ class Spec:
         """How preferences are drawn, where the method does not leave that to its manifold."""
         if self.method.sampler is not None:
             return self.method.sampler(self.own)
-        if self.training.sampling == "stratified":
-            return Stratified(self.training.concentration)
-        return None
+        return self.training.make_sampler() if self.method.takes_sampling else None
 
     def build(self) -> Manifold:
         """The untrained manifold; the seed decides its start."""

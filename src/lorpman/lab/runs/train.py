@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lorpman._files import held
+from lorpman._files import locked_folder
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.front.plot_ranks import plot_ranks
@@ -85,7 +85,9 @@ def train(
     with ExitStack() as alone:
         if first:
             make_directory(out)
-            alone.enter_context(held(out))
+            fix = "wait for its end, or choose another --out"
+            in_use = f"{out} is in use by another training; {fix}"
+            alone.enter_context(locked_folder(out, in_use))
             # Another training may have come and gone while the data was loaded.
             check_free(out, spec, engine, resume)
             claim(out, spec, model, engine)
@@ -194,9 +196,8 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     Raises:
         UsageError: by the manifold, with its reason.
     """
-    core = getattr(model, "inner", model)
-    if spec.training.freeze_epoch is not None and type(core).freeze is Manifold.freeze:
-        core.freeze()
+    if spec.training.freeze_epoch is not None and not model.can_freeze:
+        model.freeze()
 
 
 def _validation(spec: Spec, model: Manifold, splits: Splits) -> Validation | None:

@@ -1,0 +1,77 @@
+"""What all pictures share: colours, labels, legends and how a file is written."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lorpman._files import write_bytes
+from lorpman.errors import UsageError
+from lorpman.front.front import Front
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
+MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
+COLOUR_MAP = "viridis"
+_DPI = 150
+
+
+def volume_text(front: Front) -> str:
+    """The hypervolume of a front, with its standard error if it has one."""
+    try:
+        volume = front.hypervolume()
+    except UsageError:  # a picture is worth having where the volume fits no float
+        return "hypervolume out of range"
+    error = f" ± {volume.stderr:.1g}" if volume.stderr else ""
+    return f"hypervolume {significant(volume.value, 4)}{error}"
+
+
+def significant(value: float, digits: int) -> str:
+    """A number with so many significant digits, zeros included: 0.950 beside 0.948.
+
+    >>> significant(0.95, 3), significant(12.0, 2)
+    ('0.950', '12')
+    """
+    return f"{value:#.{digits}g}".rstrip(".")
+
+
+def plain_text(name: str) -> str:
+    """``name`` as matplotlib prints it: a dollar sign would start a formula."""
+    return name.replace("$", r"\$")
+
+
+def axis_label(front: Front, task: int) -> str:
+    """The name of a task, by its column, and which way is better."""
+    # Turned with the label of an upright axis, the arrow still points along that axis.
+    name = front.tasks[task]
+    return f"{plain_text(name)}  ({front.direction(name).axis_words})"
+
+
+def front_name(front: Front, k: int) -> str:
+    """The label of front number ``k``, counted from 0, or a number in its place."""
+    return plain_text(front.label) or f"front {k + 1}"
+
+
+def draw_legend(figure: "Figure", handles: Any, labels: Any) -> None:
+    """Draw a legend below everything, in as many columns as the width has room for."""
+    widest = 0.085 * max(map(len, labels)) + 0.6  # inches
+    columns = max(1, min(len(labels), int(figure.get_figwidth() / widest)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure into ``path``, all of it or nothing; the suffix picks the format.
+
+    Raises:
+        UsageError: If the suffix is unknown, or the file cannot be written.
+    """
+    formats = figure.canvas.get_supported_filetypes()
+    kind = path.suffix[1:].lower()
+    if kind not in formats:
+        known = ", ".join(sorted(formats))
+        raise UsageError(f"cannot draw into '{path}': the file name must end in one of {known}")
+    picture = io.BytesIO()
+    figure.savefig(picture, format=kind, dpi=_DPI)
+    write_bytes(path, picture.getvalue())

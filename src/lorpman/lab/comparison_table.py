@@ -1,0 +1,133 @@
+"""The table of a comparison: one row per method, as people and as programs read it."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MethodResults:
+    """One row of a comparison: a method, over all its seeds."""
+
+    method: str
+    seeds: tuple[int, ...]
+    hypervolumes: tuple[float, ...]
+    """On the test split, by seed."""
+    sampling_error: float
+    """The largest standard error with which a hypervolume was sampled; 0 if exact."""
+    parameters: int
+    seconds_per_epoch: float
+    epochs: int
+    peak_memory: int
+    """Bytes, the most over the seeds, libraries and data included."""
+    order: float | None
+    """Rank correlation between weights and scores, the mean over tasks and seeds; None for
+    methods that take no preference."""
+    violations: int
+    """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
+    pairs: int
+    published: float | None
+    """What the paper reports, for this problem at full scale."""
+    runs: tuple[str, ...]
+    """The names of the run directories, by seed."""
+
+    @property
+    def mean(self) -> float:
+        """Hypervolume, over the seeds."""
+        return statistics.fmean(self.hypervolumes)
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation over seeds; None with one seed."""
+        return statistics.stdev(self.hypervolumes) if len(self.hypervolumes) > 1 else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of a comparison, and why a run is missing.
+
+    Args:
+        problem: the name of the problem.
+        scale: ``paper`` or ``laptop``.
+        recipe: the recipe that all settings started from, if there was one.
+        note: how the data differs from the official splits, if it does.
+        rows: one per method, in the order asked for.
+        failures: for each run that failed, by the name of its directory, the reason.
+    """
+
+    problem: str
+    scale: str
+    recipe: str | None
+    note: str
+    rows: tuple[MethodResults, ...]
+    failures: dict[str, str]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Those of the row with most; a row that has others says so."""
+        return max((row.seeds for row in self.rows), key=len)
+
+    def markdown(self) -> str:
+        """The table as people read it, with its caption and the failures below."""
+        head = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
+        head += ["epochs", "s / epoch", "memory"]
+        lines = [_line(head), _line(["---"] + ["---:"] * (len(head) - 1))]
+        lines += [_line(self._cells(row)) for row in self.rows]
+        lines += ["", self._caption()]
+        lines += [f"- {run}: {reason}" for run, reason in self.failures.items()]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as programs read it."""
+        rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in self.rows]
+        return {**asdict(self), "rows": rows}
+
+    def _cells(self, row: MethodResults) -> list[str]:
+        deviation = "" if row.deviation is None else f" ± {row.deviation:.2g}"
+        fewer_seeds = "" if row.seeds == self.seeds else f" ({_listed(row.seeds)} only)"
+        return [
+            row.method,
+            _digits(row.mean) + deviation + fewer_seeds,
+            "" if row.published is None else _digits(row.published),
+            "" if row.order is None else f"{row.order:.2f}",
+            "" if row.order is None else f"{row.violations} of {row.pairs}",
+            f"{row.parameters:,}",
+            str(row.epochs),
+            f"{row.seconds_per_epoch:.3g}",
+            f"{row.peak_memory / 2**20:,.0f} MiB",
+        ]
+
+    def _caption(self) -> str:
+        parts = [
+            f"{self.problem}, {self.scale} scale, "
+            + (f"recipe {self.recipe}, " if self.recipe else "")
+            + "test split, "
+            + ("mean ± standard deviation of " if len(self.seeds) > 1 else "")
+            + _listed(self.seeds)
+            + ";"
+            + " every continuous front on the same preferences, corners included."
+        ]
+        if any(row.order is not None for row in self.rows):
+            parts.append(
+                "Order: the rank correlation between a task's weight and its score, 1 if more "
+                "weight is always obeyed; violations: pairs of preferences where it is not."
+            )
+        worst = max(row.sampling_error for row in self.rows)
+        if worst:
+            parts.append(f"Hypervolume is sampled, with a standard error of {worst:.1g} or less.")
+        if self.note:
+            parts.append(self.note)
+        return " ".join(parts)
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.01 else f"{value:.4g}"

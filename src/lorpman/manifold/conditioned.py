@@ -1,0 +1,41 @@
+"""What COSMOS and FiLM share: a network that is told the preference."""
+
+import copy
+from abc import abstractmethod
+from typing import Any
+
+from torch import Tensor, nn
+
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_network
+from lorpman.manifold.stacked_outputs import stack_outputs
+from lorpman.preference import as_preference
+
+
+class ConditionedManifold(Manifold):
+    """What COSMOS and FiLM share: a network of their own, run once per preference."""
+
+    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+        super().__init__(num_tasks)
+        check_network(network, num_tasks)
+        self.network = copy.deepcopy(network)
+
+    @abstractmethod
+    def _at(self, x: Any, alpha: Tensor) -> Any:
+        """The output at one preference ``[m]``."""
+
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        alpha = self._on_device(alpha)
+        if alpha.ndim == 1:
+            return self._at(x, alpha)
+        return stack_outputs([self._at(x, row) for row in alpha])
+
+    def _one(self, alpha: Tensor) -> Tensor:
+        alpha = self._on_device(alpha)
+        if alpha.ndim != 1:
+            raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
+        return alpha
+
+    def _on_device(self, alpha: Tensor) -> Tensor:
+        like = next(self.network.parameters())
+        return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)

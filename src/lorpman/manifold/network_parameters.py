@@ -1,0 +1,90 @@
+"""Which parameters a network has, and whether a manifold can be built over it."""
+
+from collections.abc import Iterator, Sequence
+
+from torch import nn
+
+from lorpman.errors import UsageError
+from lorpman.manifold.shared_bottom import SharedBottom
+
+
+def check_network(network: nn.Module, num_tasks: int) -> None:
+    """Refuse what no manifold can be built over, in words rather than a later traceback.
+
+    Args:
+        network: What the caller gave as a network.
+        num_tasks: The number of tasks, and of heads if the network is a :class:`SharedBottom`.
+
+    Raises:
+        UsageError: with the reason.
+    """
+    if not isinstance(network, nn.Module):
+        raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")
+    if isinstance(network, SharedBottom) and len(network.heads) != num_tasks:
+        raise UsageError(
+            f"the network has {len(network.heads)} heads, but num_tasks is {num_tasks}; "
+            "give one head per task"
+        )
+    parameters = list(network.parameters())
+    if not parameters:
+        raise UsageError(f"{type(network).__name__} has no parameters to learn")
+    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in parameters):
+        raise UsageError(
+            f"{type(network).__name__} has lazy parameters without a shape; "
+            "run it once on a batch first"
+        )
+    if any(getattr(module, "sparse", False) for module in network.modules()):
+        raise UsageError(
+            f"{type(network).__name__} has an embedding with sparse=True, whose gradients cannot "
+            "pass through mixed weights; build it with sparse=False"
+        )
+
+
+def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
+    """Names of the parameters that the tasks share, in the network's order.
+
+    Args:
+        network: Any module.
+        shared: Prefixes of their names; by default the bottom of a :class:`SharedBottom`, else
+            every parameter.
+
+    Raises:
+        UsageError: if no parameter has one of the prefixes.
+    """
+    names = [name for name, _ in network.named_parameters()]
+    if shared is None:
+        shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
+    prefixes = [shared] if isinstance(shared, str) else list(shared)
+    for prefix in prefixes:
+        if not any(_below(name, prefix) for name in names):
+            top = sorted({name.split(".")[0] for name in names})
+            raise UsageError(
+                f"shared prefix '{prefix}' matches no parameter; the network has {', '.join(top)}"
+            )
+    return [name for name in names if any(_below(name, prefix) for prefix in prefixes)]
+
+
+def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
+    """Every parameter with its full name and the module that holds it, ties once."""
+    modules = dict(network.named_modules())
+    for name, parameter in network.named_parameters():
+        yield name, modules[name.rpartition(".")[0]], parameter
+
+
+def hollow(network: nn.Module, names: Sequence[str]) -> None:
+    """Empty parameters of a network that is only ever run with others in their place.
+
+    They keep their name, device, type and ties, and take no memory.
+
+    Args:
+        network: The network, which is changed.
+        names: The full names of those parameters.
+    """
+    parameters = dict(network.named_parameters())
+    for name in names:
+        parameters[name].data = parameters[name].data.new_empty(0)
+        parameters[name].requires_grad_(False)
+
+
+def _below(name: str, prefix: str) -> bool:
+    return prefix == "" or name == prefix or name.startswith(prefix + ".")

@@ -1,0 +1,133 @@
+"""Manifolds in parameter space: one network, and its weights at every preference."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from lorpman._torch import parameter_places, parameters_replaced
+from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
+from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_network
+from lorpman.manifold.one_caller import OneCallerAtATime
+from lorpman.manifold.stacked_outputs import stack_outputs
+from lorpman.preference import as_preference
+
+
+class ParameterManifold(Manifold):
+    """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
+
+    The network is copied at the start: the caller's instance never changes, and two manifolds
+    made from it do not share weights. It has its weights only while it runs forward, so activation
+    checkpointing inside it, which runs it again later, is refused; around the whole manifold it
+    works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+    """
+
+    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+        super().__init__(num_tasks)
+        check_network(network, num_tasks)
+        self.network = copy.deepcopy(network)
+        # What a solution's parameters are to be, whatever training freezes or leaves empty.
+        self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
+        self._one_caller = OneCallerAtATime()
+        self._checked = False
+
+    @abstractmethod
+    def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        """The parameters that depend on ``alphas [b, m]``, b values for each.
+
+        Apart and not stacked: the gradient of a slice would be a tensor as large as the stack.
+        """
+
+    def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence["Tensor | LateWeight"]]:
+        """The same for one run of the networks on ``x``, and for nothing after it."""
+        del x
+        return self._vary(alphas)
+
+    def theta(self, alpha: Tensor) -> dict[str, Tensor]:
+        """Every parameter of the network at ``alpha``, by the network's own names.
+
+        With ``alpha [b, m]`` every tensor is led by b (views where nothing depends on alpha).
+        """
+        with self._one_caller:
+            alpha = self._on_device(alpha)
+            varied = self._vary(alpha.reshape(-1, self.num_tasks))
+            theta = {}
+            for name, parameter in self.network.named_parameters():
+                if alpha.ndim == 1:
+                    theta[name] = varied[name][0] if name in varied else parameter
+                elif name in varied:
+                    theta[name] = torch.stack(list(varied[name]))
+                else:
+                    theta[name] = parameter.expand(len(alpha), *parameter.shape)
+            return theta
+
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        with self._one_caller:
+            alpha = self._on_device(alpha)
+            if alpha.ndim == 1:
+                one = self._vary(alpha[None])
+                return self._call({name: value[0] for name, value in one.items()}, x)
+            varied = self._vary_on(x, alpha)
+            rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
+            return stack_outputs([self._call(row, x) for row in rows])
+
+    def solution(self, alpha: Tensor) -> nn.Module:
+        with self._one_caller, torch.no_grad():
+            alpha = self._on_device(alpha)
+            if alpha.ndim != 1:
+                raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
+            network = copy.deepcopy(self.network)
+            parameters = dict(network.named_parameters())
+            for name, value in self._vary(alpha[None]).items():
+                # Not copied into: a hollow network (see below) has no room for it.
+                parameters[name].data = value[0].to(parameters[name].dtype, copy=True)
+            for name, parameter in parameters.items():
+                parameter.requires_grad_(self._trainable[name])
+            return network
+
+    def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
+        """The network's output with the parameters ``varied`` in place of its own."""
+        if torch.compiler.is_compiling():
+            return functional_call(self.network, cast("dict[str, Tensor]", varied), (x,))
+        # What functional_call does, without looking for every parameter and buffer again: that
+        # takes as long as the forward pass of a small network.
+        late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
+        with without_recomputation(), ExitStack() as standing_in:
+            for name, value in late:
+                ((module, _),) = self._places[name]
+                standing_in.enter_context(value.standing_in(module))
+            outputs = self._call_with(
+                {name: value for name, value in varied.items() if isinstance(value, Tensor)}, x
+            )
+        if not self._checked and torch.is_grad_enabled():
+            # Once, since it takes a part of a small network's forward pass.
+            check_outputs(outputs, x)
+            self._checked = True
+        return outputs
+
+    def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
+        with parameters_replaced(self._places, varied):
+            return self.network(x)
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        return parameter_places(self.network)
+
+    def _on_device(self, alpha: Tensor) -> Tensor:
+        # Its type is left to each weight: the first one of a network may be an integer code.
+        return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
+
+
+class LateWeight(ABC):
+    """A weight at one preference, of one module, that may not have to be computed."""
+
+    @abstractmethod
+    def standing_in(self, module: nn.Module) -> AbstractContextManager[None]:
+        """Inside this context ``module`` works as with this weight."""
