@@ -17,7 +17,7 @@ from typing import Any
 from lorpman.lab.compare import compare
 from lorpman.lab.comparison_table import MethodResults
 from lorpman.lab.runs.directory import data_root
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.settings import parse_assignments
 
 
@@ -69,7 +69,7 @@ def main() -> None:
                 raise SystemExit(f"{name}: {table.failures}")
             lines += [cells(problem, name, row) for row in table.rows]
             for row in table.to_json()["rows"]:
-                notes = [read_notes(options.runs / problem / run)[-1] for run in row["runs"]]
+                notes = [read_epoch_log(options.runs / problem / run)[-1] for run in row["runs"]]
                 # Of automatic ranks, those at the end, by run.
                 ranks = [note["ranks"] for note in notes if "ranks" in note]
                 about = {"variant": name, "recipe": recipe, "scale": options.scale}

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 from lightning_fabric import Fabric
@@ -109,3 +111,11 @@ def test_checkpoints_between_less_than_one_step_are_refused(every):
     with pytest.raises(lp.UsageError, match=exactly(message)):
         Checkpoints("c", every)
     assert Checkpoints("c", 1).every == 1
+
+
+@pytest.mark.parametrize("group", [Checkpoints(), Placement(), Validation([])])
+def test_a_group_does_not_change(group):
+    """It may serve several trainings."""
+    name = dataclasses.fields(group)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(group, name, None)

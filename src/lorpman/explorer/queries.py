@@ -17,7 +17,7 @@ from lorpman.explorer.opened_run import Opened
 from lorpman.explorer.request_guard import Refused
 from lorpman.front.choice import Choice
 from lorpman.front.front import Front
-from lorpman.lab.runs.export_run import take
+from lorpman.lab.runs.export_run import export_from_run
 from lorpman.preference import as_preference
 
 FORMATS = {
@@ -107,7 +107,7 @@ def _zipped(run: Opened, alpha: tuple[float, ...], suffix: str) -> bytes:
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / f"model.{suffix}"
-        written = take(run.spec, run.model, run.splits, weights, to).file
+        written = export_from_run(run.spec, run.model, run.splits, weights, to).file
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.write(written.path, written.path.name)
             archive.write(written.card, written.card.name)

@@ -3,7 +3,7 @@ import torch
 
 from lorpman import LowRank, UsageError
 from lorpman.lab.runs.spec import Spec
-from lorpman.preference import Stratified
+from lorpman.preference import Dirichlet, Stratified
 from small_training import exactly, same_weights
 
 
@@ -46,7 +46,7 @@ def test_a_problem_may_set_the_start_itself():
 
 
 def test_preferences_can_be_stratified():
-    assert Spec.make("multidigits", "lorpman", 0, {}).sampler() is None
+    assert type(Spec.make("multidigits", "lorpman", 0, {}).sampler()) is Dirichlet
     options = {"sampling": "stratified", "concentration": 0.25}
     sampler = Spec.make("multidigits", "lorpman", 0, options).sampler()
     assert type(sampler) is Stratified

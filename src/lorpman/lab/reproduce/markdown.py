@@ -7,7 +7,7 @@ from lorpman._files import read_json
 from lorpman.lab.reproduce.measures import HYPERVOLUME
 from lorpman.lab.reproduce.number_format import measured, millions, printed, spread
 from lorpman.lab.reproduce.reproduction import Evidence, Found, Reported, Row
-from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
+from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.settings import format_assignments
 
 WARNING = "**GENERATED DATA, NO QUALITY CLAIM.**"
@@ -55,7 +55,7 @@ def _parameters(row: Row) -> int | None:
     if not row.evidence:
         return None
     run = row.evidence[0].run
-    return parameters_learned(read_json(run / "run.json", "run"), read_notes(run))
+    return parameters_learned(read_json(run / "run.json", "run"), read_epoch_log(run))
 
 
 def _caption(found: Found) -> str:

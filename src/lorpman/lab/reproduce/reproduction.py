@@ -9,7 +9,7 @@ from typing import Any
 from lorpman._files import read_json
 from lorpman.front.front import Front
 from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import format_assignments
 
@@ -84,7 +84,7 @@ class Evidence:
 
     @cached_property
     def notes(self) -> list[dict[str, Any]]:
-        return read_notes(self.run)
+        return read_epoch_log(self.run)
 
     @property
     def spec(self) -> Spec:

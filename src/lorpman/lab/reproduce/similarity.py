@@ -8,7 +8,7 @@ import numpy as np
 from lorpman.errors import UsageError
 from lorpman.front.dominance import Floats
 from lorpman.front.plot_style import save_figure
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 
 
 def plot_similarity(runs: Sequence[str | Path], path: str | Path, title: str | None = None) -> None:
@@ -44,7 +44,7 @@ def similarities(runs: Sequence[Path]) -> tuple[list[int], dict[str, Floats]]:
         raise UsageError("plot_similarity needs at least one run directory, got none")
     tables = []
     for run in runs:
-        notes = {n["number"]: n["similarity"] for n in read_notes(run) if "similarity" in n}
+        notes = {n["number"]: n["similarity"] for n in read_epoch_log(run) if "similarity" in n}
         if not notes:
             raise UsageError(
                 f"run {run} noted no similarity of members; only PaMaL's do: "
