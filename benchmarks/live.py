@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from lorpman.explorer.live_evaluation import rounded
+from lorpman.explorer.live_run import round_preference
 from lorpman.explorer.server import make_explorer
 from lorpman.lab.runs.directory import data_root
 from lorpman.preference import dirichlet
@@ -51,7 +51,7 @@ def answer_times(url: str, run: str, tasks: int, count: int) -> list[float]:
     alphas = dirichlet(tasks, count + _WARM_UP, generator=torch.Generator().manual_seed(0))
     times = []
     for alpha in alphas:
-        body = question(output, run, rounded(alpha))
+        body = question(output, run, round_preference(alpha))
         started = time.perf_counter()
         fetched(f"{url}_dash-update-component", body)
         times.append(1000 * (time.perf_counter() - started))
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     given = parser.parse_args()
     explorer = make_explorer([given.run], data_root(None), port=0, samples=given.samples)
-    (live,) = explorer.answers.lives.values()
+    (live,) = explorer.queries.live_runs.values()
     threading.Thread(target=explorer.server.serve_forever, daemon=True).start()
     times = answer_times(explorer.url, live.run.key, len(live.tasks), given.count)
     explorer.server.shutdown()

@@ -7,6 +7,9 @@ import pytest
 
 from lorpman.cli.main import main
 
+QUICK = ["--epochs", "1", "--quiet", "--set", "watch_samples=100"]
+"""Options of a training that takes a second or two."""
+
 
 def run(capsys, *arguments):
     """Exit code, standard output and standard error of one command."""

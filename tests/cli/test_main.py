@@ -1,105 +1,33 @@
+"""The commands that there are, and what becomes of their errors."""
+
 import json
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import torch
 
-from command_line import command, files, notes, refused, run
-from lorpman._files import locked_folder
-from lorpman.cli.main import main
-from lorpman.front.front import Front
-
-QUICK = ["--epochs", "1", "--quiet", "--set", "watch_samples=100"]
-
-
-def describe(run, **changes):
-    path = run / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+from command_line import QUICK, files, refused, run
+from lorpman import __version__
+from lorpman.cli import main as command_line_main
+from lorpman.cli.main import COMMANDS
+from lorpman.errors import TrainingDiverged, TrainingInterrupted
+from lorpman.training.checkpoint import CheckpointWarning
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    out = tmp_path_factory.mktemp("run") / "digits"
-    with pytest.raises(SystemExit) as stop:
-        main(["train", "multidigits", "--out", str(out), *QUICK])
-    assert stop.value.code == 0
-    return out
-
-
-def test_problems_and_methods_are_listed_one_per_line(capsys):
-    code, out, _ = run(capsys, "problems")
-    assert code == 0
-    assert {line.split()[0] for line in out.splitlines()} >= {"toy", "multidigits"}
-    code, out, _ = run(capsys, "methods")
-    assert code == 0
-    assert "lorpman" in {line.split()[0] for line in out.splitlines()}
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["train", "--help"], ["evaluate", "--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], *([c.__name__, "--help"] for c in COMMANDS)])
 def test_help(capsys, arguments):
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert "Usage: " in out
 
 
-def test_a_run_directory_is_complete(trained):
-    names = {path.name for path in trained.iterdir()}
-    assert names == {
-        "run.json",
-        "metrics.jsonl",
-        "front.json",
-        "front.png",
-        "checkpoint.safetensors",
-    }
-    described = json.loads((trained / "run.json").read_text())
-    assert described["problem"] == "multidigits"
-    assert described["method"] == "lorpman"
-    assert described["settings"]["epochs"] == 1
-    assert described["versions"]["torch"] == torch.__version__
-    (note,) = notes(trained)
-    assert set(note["losses"]) == {"left", "right"}
-    assert note["hypervolume"] > 0
-    assert (trained / "front.png").read_bytes().startswith(b"\x89PNG")
+def test_the_version_is_that_of_the_library(capsys):
+    assert run(capsys, "--version") == (0, f"{__version__}\n", "")
 
 
-def test_evaluate_gives_the_front_of_training_again(capsys, trained):
-    before = Front.load(trained / "front.json")
-    code, out, _ = run(capsys, "evaluate", trained)
-    assert code == 0
-    assert f"test hypervolume {before.hypervolume():.4f}" in out
-    order = before.order()
-    assert f"order {order.correlation:.2f}  (more weight scores worse in {order.violations}" in out
-    assert torch.equal(Front.load(trained / "front.json").scores, before.scores)
-    code, out, _ = run(capsys, "evaluate", trained, "--split", "validation")
-    assert code == 0
-    assert (trained / "front-validation.json").exists()
-
-
-def test_the_same_seed_repeats_bit_by_bit(capsys, tmp_path, trained):
-    for name, seed in (("same", 0), ("other", 1)):
-        code, *_ = run(
-            capsys, "train", "multidigits", "--out", tmp_path / name, "--seed", seed, *QUICK
-        )
-        assert code == 0
-    checkpoint, front = "checkpoint.safetensors", "front.json"
-    for name in (checkpoint, front):
-        assert (tmp_path / "same" / name).read_bytes() == (trained / name).read_bytes()
-        assert (tmp_path / "other" / name).read_bytes() != (trained / name).read_bytes()
-
-
-def test_settings_reach_the_run(capsys, tmp_path):
-    code, out, _ = run(
-        capsys, "train", "toy", "--out", tmp_path / "r", "--quiet", "--epochs", 1,
-        "--set", "learning_rate=0.5", "--set", "scale=2",
-    )  # fmt: skip
-    assert code == 0
-    settings = json.loads((tmp_path / "r" / "run.json").read_text())["settings"]
-    assert (settings["learning_rate"], settings["scale"]) == (0.5, 2.0)
-    assert "parameters        6  (one network: 2; PaMaL, one network per task: 4)" in out
+def test_every_command_stands_in_the_file_of_its_name():
+    assert [c.__module__ for c in COMMANDS] == [f"lorpman.cli.{c.__name__}" for c in COMMANDS]
 
 
 @pytest.mark.parametrize(
@@ -142,122 +70,84 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert files(tmp_path) == {}
 
 
-def test_a_run_directory_is_never_overwritten(capsys, trained):
-    before = files(trained)
-    assert "already holds a run; pass --resume" in refused(
-        capsys, "train", "multidigits", "--out", trained, *QUICK
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["select", "--best", "left"],
+        ["export", "--alpha", "0.3,0.7", "--to", "m.safetensors"],
+        ["train", "--resume"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [("version", "was written by another version"), ("network", "is of another network")],
+)
+def test_a_run_that_does_not_fit_is_refused_and_kept(
+    capsys, trained, tmp_path, monkeypatch, command, damage, message
+):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    described = json.loads((out / "run.json").read_text())
+    described["format" if damage == "version" else "settings"] = (
+        99 if damage == "version" else {**described["settings"], "rank": 7}
     )
-    assert "holds a run with other settings" in refused(
-        capsys, "train", "multidigits", "--out", trained, "--resume", "--seed", 3, *QUICK
-    )
-    with locked_folder(trained, "held twice"):
-        assert "is in use by another training" in refused(
-            capsys, "train", "multidigits", "--out", trained, "--resume", *QUICK
-        )
-    assert files(trained) == before
-
-
-def test_a_foreign_directory_is_left_alone(capsys, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    assert "not empty and holds no run" in refused(capsys, "train", "toy", "--out", tmp_path)
-    assert files(tmp_path) == {Path("thesis.txt"): b"years of work"}
-
-
-def test_an_unwritable_output_directory(capsys, tmp_path):
-    (tmp_path / "file").write_text("")
-    assert "cannot write to" in refused(capsys, "train", "toy", "--out", tmp_path / "file" / "run")
+    (out / "run.json").write_text(json.dumps(described))
+    before = files(out)
+    name, *options = command
+    arguments = [name, out, *options]
+    if name == "train":
+        settings = [*QUICK, "--set", "rank=7"]
+        arguments = ["train", "multidigits", "--out", out, *options, *settings]
+    assert message in refused(capsys, *arguments)
+    assert files(out) == before
+    assert list(tmp_path.iterdir()) == [out]
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("error", "code", "said"),
     [
-        (lambda run: (run / "run.json").write_text("{"), "cannot be read"),
-        (lambda run: (run / "run.json").write_text("[]"), "is not a run description"),
-        (lambda run: (run / "run.json").unlink(), "no run at"),
-        (lambda run: (run / "run.json").write_text('{"format": 99}'), "by another version"),
-        (lambda run: describe(run, settings=[1]), "run.json is not a run description: settings"),
-        (lambda run: describe(run, seed="abc"), "run.json is not a run description: seed"),
-        (lambda run: describe(run, problem=3), "run.json is not a run description: problem"),
-        (lambda run: (run / "checkpoint.safetensors").unlink(), "no checkpoint at"),
-        (lambda run: os.truncate(run / "checkpoint.safetensors", 100), "damaged or truncated"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (TrainingDiverged("loss of left\nis NaN"), 2, "loss of left is NaN"),
+        (TrainingInterrupted("stopped", signal=15), 143, "stopped"),
     ],
 )
-def test_a_damaged_run_is_named(capsys, tmp_path, trained, damage, message):
-    shutil.copytree(trained, tmp_path / "run")
-    damage(tmp_path / "run")
-    assert message in refused(capsys, "evaluate", tmp_path / "run")
+def test_errors_become_one_line_and_an_exit_code(capsys, monkeypatch, error, code, said):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(command_line_main, "app", fail)
+    assert run(capsys, "train", "toy") == (code, "", f"lorpman: {said}\n")
 
 
-def test_compare_prints_the_table(capsys, tmp_path):
-    code, out, _ = run(
-        capsys, "compare", "toy", "--methods", "pamal", "--seeds", "0", "--out", tmp_path,
-        "--set", "epochs=1", "--quiet",
-    )  # fmt: skip
-    assert code == 0
-    assert out.splitlines()[2].startswith("| pamal | ")
-    assert (tmp_path / "comparison.md").read_text() in out
+def test_errors_of_the_program_are_not_hidden(monkeypatch):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(command_line_main, "app", fail)
+    with pytest.raises(ZeroDivisionError):
+        command_line_main.main(["problems"])
 
 
-def test_every_file_of_a_run_has_the_usual_permissions(trained):
-    assert len({path.stat().st_mode for path in trained.iterdir()}) == 1
+def test_only_our_own_warnings_are_shown(capsys):
+    command_line_main._show_warning(CheckpointWarning("an older one was used"), UserWarning, "f", 1)
+    command_line_main._show_warning(UserWarning("deprecated"), UserWarning, "file", 1)
+    assert capsys.readouterr().err == "lorpman: an older one was used\n"
 
 
-def test_evaluating_an_unfinished_run_says_so(capsys, tmp_path, trained):
-    unfinished = shutil.copytree(trained, tmp_path / "run")
-    settings = json.loads((unfinished / "run.json").read_text())["settings"]
-    describe(unfinished, settings=settings | {"epochs": 3})
-    code, out, err = run(capsys, "evaluate", unfinished)
-    assert code == 0
-    assert "test hypervolume" in out
-    assert err == f"lorpman: {unfinished} has done 1 of 3 epochs\n"
-
-
-def test_a_front_that_cannot_be_written_is_still_printed(capsys, monkeypatch, trained):
-    def refuse(*args):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    code, out, err = run(capsys, "evaluate", trained)
-    assert code == 2
-    assert "test hypervolume" in out
-    assert "Permission denied" in err
-    assert err.count("\n") == 1
-
-
-def test_a_freeze_epoch_that_never_comes_is_told(capsys, tmp_path):
-    options = ["--out", tmp_path / "r", "--quiet", "--epochs", 1, "--set", "freeze_epoch=1"]
-    code, _, err = run(capsys, "train", "toy", *options)
-    assert code == 0
-    assert "the main network was never frozen" in err
-
-
-def test_an_unknown_split(capsys, trained):
-    assert "unknown split 'tst'; did you mean 'test'?" in refused(
-        capsys, "evaluate", trained, "--split", "tst"
-    )
-
-
-def test_a_killed_run_resumes_to_the_same_bits(capsys, tmp_path):
-    options = ["--epochs", "4", "--set", "watch_samples=100", "--set", "freeze_epoch=3"]
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run(capsys, "train", "multidigits", "--out", whole, "--quiet", *options)[0] == 0
-    started = command("train", "multidigits", "--out", cut, *options)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(started, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        # A line is printed at the end of every epoch: kill in the middle of the third.
-        for _ in range(2):
-            assert process.stderr.readline().startswith("epoch ")
-        process.kill()
-    assert len(notes(cut)) >= 1
-    code, *_ = run(capsys, "train", "multidigits", "--out", cut, "--resume", "--quiet", *options)
-    assert code == 0
-    for name in ("checkpoint.safetensors", "front.json"):
-        assert (cut / name).read_bytes() == (whole / name).read_bytes()
-    assert [note["number"] for note in notes(cut)] == [1, 2, 3, 4]
-
-
-def test_import_stays_light():
+def test_the_library_stays_light():
     heavy = ("lightning_fabric", "matplotlib", "sklearn", "pydantic", "rich", "typer", "scipy")
     code = f"import sys, lorpman; print([name for name in {heavy} if name in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_the_commands_stay_light():
+    heavy = ("lightning_fabric", "matplotlib", "sklearn", "pydantic", "dash", "plotly", "flask")
+    code = f"import sys, lorpman.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "[]"

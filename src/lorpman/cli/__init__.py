@@ -1,1 +1,1 @@
-"""The commands that have a file of their own, and what several commands share."""
+"""The command line: one file per command, the options they share, and how they print."""

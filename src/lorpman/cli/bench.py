@@ -7,20 +7,26 @@ from typing import Annotated
 import typer
 
 from lorpman.cli.options import DataDirectory
+from lorpman.cli.output import print_field, warn
 from lorpman.errors import UsageError
+
+_Quick = Annotated[
+    bool, typer.Option("--quick", help="Fewer rounds and smaller networks: two minutes.")
+]
+_Out = Annotated[Path, typer.Option(metavar="DIR", help="Where to write.")]
+_Only = Annotated[
+    str | None, typer.Option(metavar="ROW,...", help="These parts only; see the table.")
+]
+_Threads = Annotated[
+    int | None, typer.Option(help="With 1, processor time is taken [default: torch's own].")
+]
 
 
 def bench(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer rounds and smaller networks: two minutes.")
-    ] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write.")] = Path("runs/bench"),
-    only: Annotated[
-        str | None, typer.Option(metavar="ROW,...", help="These parts only; see the table.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="With 1, processor time is taken [default: torch's own].")
-    ] = None,
+    quick: _Quick = False,
+    out: _Out = Path("runs/bench"),
+    only: _Only = None,
+    threads: _Threads = None,
     data: DataDirectory = None,
 ) -> None:
     """Measure what a front costs beside plain training; print a table, write JSON and pictures."""
@@ -33,27 +39,28 @@ def bench(
     from lorpman.lab.runs.directory import data_root
 
     chosen = choose(only, [part.name for part in (*ROWS, *STUDIES)])
-    conditions = Conditions(_threads(threads), quick, data_root(data))
-    _make(out)
+    conditions = Conditions(_count_threads(threads), quick, data_root(data))
+    _make_folder(out)
     report = run(
         [row for row in ROWS if row.name in chosen],
         [study for study in STUDIES if study.name in chosen],
         conditions,
         out,
-        lambda line: typer.echo(f"lorpman: {line}", err=True),
+        warn,
     )
     described = report.as_json()
     if described["rows"]:
         typer.echo(as_text(described["rows"]))
     for picture in draw(described, out):
-        typer.echo(f"picture  {picture}")
-    typer.echo(f"numbers  {out / RESULTS}")
+        print_field("picture", picture, 9)
+    print_field("numbers", out / RESULTS, 9)
     if failed := report.failures():
-        typer.echo(f"lorpman: failed: {', '.join(failed)}; see {out / RESULTS}", err=True)
+        warn(f"failed: {', '.join(failed)}; see {out / RESULTS}")
         raise typer.Exit(1)
 
 
-def _threads(asked: int | None) -> int:
+def _count_threads(asked: int | None) -> int:
+    """How many threads to measure with: those asked for, else torch's own number."""
     import torch
 
     cores = os.cpu_count() or 1
@@ -64,7 +71,8 @@ def _threads(asked: int | None) -> int:
     return asked
 
 
-def _make(out: Path) -> None:
+def _make_folder(out: Path) -> None:
+    """Make the folder of the results now: minutes of measuring must not end at a wrong path."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

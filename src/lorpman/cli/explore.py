@@ -9,38 +9,45 @@ from typing import Annotated
 import typer
 
 from lorpman.cli.options import DataDirectory
+from lorpman.cli.output import print_field
 
 _Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories made by train.")]
+_Host = Annotated[
+    str,
+    typer.Option(
+        help="The address to listen on. Any other than this machine's own needs the token "
+        "that is printed."
+    ),
+]
+_Port = Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")]
+_Samples = Annotated[
+    int, typer.Option(min=1, help="Test samples that the moving point is scored on.")
+]
+_Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+]
 
 
 def explore(
     runs: _Runs,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen on. Any other than this machine's own needs the token "
-            "that is printed."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8050,
-    samples: Annotated[
-        int, typer.Option(min=1, help="Test samples that the moving point is scored on.")
-    ] = 1000,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
+    host: _Host = "127.0.0.1",
+    port: _Port = 8050,
+    samples: _Samples = 1000,
+    browser: _Browser = True,
     data: DataDirectory = None,
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
     from lorpman.errors import need
     from lorpman.lab.runs.directory import data_root
 
+    # Before the import below, so that a missing extra is named instead of a module.
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer
 
     explorer = make_explorer(runs, data_root(data), host=host, port=port, samples=samples)
-    typer.echo(f"page        {explorer.url}")
-    typer.echo("stop        Ctrl+C")
+    print_field("page", explorer.url)
+    print_field("stop", "Ctrl+C")
+    # Now, also into a pipe: whoever reads it waits for the address.
     sys.stdout.flush()
     if browser and _has_screen():
         webbrowser.open(explorer.url)

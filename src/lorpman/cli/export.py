@@ -1,23 +1,29 @@
 """``lorpman export``: a network of a run as a file that needs no lorpman."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lorpman.cli.options import DataDirectory, RunDirectory, read_alpha
+from lorpman.cli.output import print_field, scores_text
 from lorpman.errors import UsageError
+
+_Alpha = Annotated[
+    str, typer.Option(metavar="A,B,...", help="One weight per task, or: any (.onnx, .pt2).")
+]
+_To = Annotated[Path, typer.Option(metavar="FILE", help=".safetensors, .onnx or .pt2")]
+_Recalibrate = Annotated[
+    int, typer.Option(metavar="N", help="Estimate BatchNorm anew from N training batches.")
+]
 
 
 def export(
     run: RunDirectory,
-    alpha: Annotated[
-        str, typer.Option(metavar="A,B,...", help="One weight per task, or: any (.onnx, .pt2).")
-    ],
-    to: Annotated[Path, typer.Option(metavar="FILE", help=".safetensors, .onnx or .pt2")],
-    recalibrate: Annotated[
-        int, typer.Option(metavar="N", help="Estimate BatchNorm anew from N training batches.")
-    ] = 0,
+    alpha: _Alpha,
+    to: _To,
+    recalibrate: _Recalibrate = 0,
     data: DataDirectory = None,
 ) -> None:
     """Write the network at a preference to a file, with a card that says what it is."""
@@ -30,22 +36,20 @@ def export(
         raise UsageError("--recalibrate expects a number of batches and one preference in --alpha")
     taken = export_from_run(spec, model, spec.load(data_root(data)), chosen, to, recalibrate)
     written = taken.file
-    _report(taken.card)
+    _print_scores(taken.card)
     if written.difference is not None:
         batches = "any batch size" if written.any_batch_size else "this batch size only"
-        typer.echo(f"checked     differs from PyTorch by {written.difference:.1g}; {batches}")
-    typer.echo(f"file        {written.path}")
-    typer.echo(f"card        {written.card}")
+        print_field("checked", f"differs from PyTorch by {written.difference:.1g}; {batches}")
+    print_field("file", written.path)
+    print_field("card", written.card)
 
 
-def _report(card: dict[str, Any]) -> None:
+def _print_scores(card: Mapping[str, Any]) -> None:
+    """The test scores on the card, and those before its BatchNorm layers were estimated anew."""
     if "recalibrated" in card:
         before = card["recalibrated"]
-        typer.echo(f"BatchNorm   {before['layers']} layers from {before['batches']} batches")
-        typer.echo(f"before      {_shown(before['scores_before']['test'])}")
+        print_field("BatchNorm", f"{before['layers']} layers from {before['batches']} batches")
+        print_field("before", scores_text(before["scores_before"]["test"]))
+    # The card of a whole front has a list of scores instead; it is too long to print.
     if "scores" in card:
-        typer.echo(f"test        {_shown(card['scores']['test'])}")
-
-
-def _shown(scores: dict[str, float]) -> str:
-    return "  ".join(f"{task} {score:.4f}" for task, score in scores.items())
+        print_field("test", scores_text(card["scores"]["test"]))

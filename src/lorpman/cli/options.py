@@ -1,18 +1,25 @@
-"""Arguments that several commands take, and how their values are read."""
+"""Arguments that several commands take, and how the texts in them are read.
+
+An option that one command alone takes stands in that command's own file.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from lorpman.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Scale = Annotated[
     Literal["paper", "laptop"],
     typer.Option(help="paper: the published protocol; laptop: a stated reduction."),
 ]
 ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
+MethodName = Annotated[str, typer.Option(help="See: lorpman methods")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
 DataDirectory = Annotated[
     Path | None,
@@ -29,56 +36,98 @@ Recipe = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 
+def read_overrides(assignments: Sequence[str] | None, epochs: int | None = None) -> dict[str, Any]:
+    """What ``--set`` and ``--epochs`` change about the settings; ``--epochs`` wins.
+
+    >>> read_overrides(["rank=4"], epochs=2)
+    {'rank': 4, 'epochs': 2}
+
+    Raises:
+        UsageError: If a text is not ``key=value``.
+    """
+    from lorpman.lab.settings import parse_assignments
+
+    overrides: dict[str, Any] = parse_assignments(assignments or [])
+    return overrides if epochs is None else overrides | {"epochs": epochs}
+
+
 def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
-    """``["left=0.94"]`` as a mapping from tasks to numbers.
+    """Read ``task=number`` texts as a mapping from tasks to numbers.
+
+    Args:
+        option: The name of the option, for the error.
+        given: What stood after it, every time.
+
+    Raises:
+        UsageError: If a text is not ``task=number``, or names a task for the second time.
 
     >>> read_scores("--at-least", ["left=0.94"])
     {'left': 0.94}
     """
-    read = {}
+    scores = {}
     for text in given:
         task, equals, value = text.partition("=")
         try:
-            read[task.strip()] = float(value)
+            scores[task.strip()] = float(value)
         except ValueError:
             equals = ""
         if not equals or not task.strip():
             raise UsageError(
                 f"{option} expects task=number, found '{text}'; example: {option} left=0.94"
             )
-    if len(read) < len(given):
+    if len(scores) < len(given):
         raise UsageError(f"{option} expects each task once, found {', '.join(given)}")
-    return read
+    return scores
 
 
-def read_alpha(text: str, num_tasks: int) -> Any:
-    """``"0.3,0.7"`` as a preference ``[m]``."""
+def read_alpha(text: str, num_tasks: int) -> "Tensor":
+    """Read ``"0.3,0.7"`` as a preference ``[m]``.
+
+    Raises:
+        UsageError: If the text is not ``num_tasks`` weights with sum 1.
+    """
     from lorpman.preference import as_preference
 
     try:
         return as_preference([float(part) for part in text.split(",")], num_tasks)
     except ValueError as error:
+        # Of our own errors the reason is worth telling; "could not convert" is not.
         reason = str(error) if "alpha" in str(error) else f"found '{text}'"
         raise UsageError(f"--alpha expects {num_tasks} weights with sum 1: {reason}") from None
 
 
-def read_parts(text: str, option: str) -> list[str]:
-    """``"lorpman,pamal"`` as a list of names that differ."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts) or len(set(parts)) != len(parts):
+def read_names(text: str, option: str) -> list[str]:
+    """Read ``"lorpman,pamal"`` as a list of names.
+
+    Args:
+        text: What stood after the option.
+        option: The name of the option, for the error.
+
+    Raises:
+        UsageError: If a name is empty or stands there twice.
+
+    >>> read_names("lorpman, pamal", "--methods")
+    ['lorpman', 'pamal']
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(names) or len(set(names)) != len(names):
         raise UsageError(f"{option} expects different names, comma-separated, found '{text}'")
-    return parts
+    return names
 
 
 def read_seeds(text: str) -> list[int]:
-    """``"0,1,2"`` as a list of seeds.
+    """Read ``"0,1,2"`` as a list of seeds.
+
+    Raises:
+        UsageError: If one is not a whole number, or stands there twice.
 
     >>> read_seeds("0,1,2")
     [0, 1, 2]
     """
-    for seed in (parts := read_parts(text, "--seeds")):
+    seeds = read_names(text, "--seeds")
+    for seed in seeds:
         if not seed.isdecimal():
             raise UsageError(
                 f"--seeds expects whole numbers, found '{seed}'; example: --seeds 0,1,2"
             )
-    return [int(seed) for seed in parts]
+    return [int(seed) for seed in seeds]

@@ -6,21 +6,20 @@ from typing import Annotated
 import typer
 
 from lorpman.cli.options import RunDirectory
+from lorpman.cli.output import print_field
+
+_To = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write [RUN/report.html]")]
 
 
-def report(
-    run: RunDirectory,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write [RUN/report.html]")
-    ] = None,
-) -> None:
+def report(run: RunDirectory, to: _To = None) -> None:
     """Write one HTML file with a run's front, table, curves and settings."""
     from lorpman.errors import need
 
+    # Before the import below, so that a missing extra is named instead of a module.
     need("plotly", extra="explore")
     need("dash", extra="explore")
     from lorpman.explorer.report import write_report
 
     to = to or run / "report.html"
     write_report(run, to)
-    typer.echo(f"report      {to}")
+    print_field("report", to)

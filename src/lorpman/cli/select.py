@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lorpman.cli.options import DataDirectory, RunDirectory, read_scores
+from lorpman.cli.output import print_field, scores_text
 from lorpman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,29 +19,32 @@ if TYPE_CHECKING:
 _Bounds = Annotated[
     list[str] | None, typer.Option(metavar="TASK=SCORE", help="A bound; repeatable.")
 ]
+_Best = Annotated[str | None, typer.Option(metavar="TASK", help="The best score of this task.")]
+_Knee = Annotated[
+    bool, typer.Option("--knee", help="Farthest out from the plane through the extremes.")
+]
+_Target = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TASK=SCORE", help="Closest to these scores; repeatable."),
+]
+_Weights = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TASK=WEIGHT", help="The best weighted sum of scores; repeatable."),
+]
+_Evaluations = Annotated[
+    int, typer.Option(help="Networks to score beyond the grid; 0: the grid alone.")
+]
 
 
 def select(
     run: RunDirectory,
     at_least: _Bounds = None,
     at_most: _Bounds = None,
-    best: Annotated[
-        str | None, typer.Option(metavar="TASK", help="The best score of this task.")
-    ] = None,
-    knee: Annotated[
-        bool, typer.Option("--knee", help="Farthest out from the plane through the extremes.")
-    ] = False,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TASK=SCORE", help="Closest to these scores; repeatable."),
-    ] = None,
-    utility: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TASK=WEIGHT", help="The best weighted sum of scores; repeatable."),
-    ] = None,
-    evaluations: Annotated[
-        int, typer.Option(help="Networks to score beyond the grid; 0: the grid alone.")
-    ] = 40,
+    best: _Best = None,
+    knee: _Knee = False,
+    target: _Target = None,
+    utility: _Weights = None,
+    evaluations: _Evaluations = 40,
     data: DataDirectory = None,
 ) -> None:
     """Choose a preference on validation data, and report it on test data."""
@@ -58,28 +62,18 @@ def select(
         "target": read_scores("--target", target) if target else None,
     }
     weights = read_scores("--utility", utility) if utility else None
-    found, tested = _choose(run, data, demand, weights, evaluations)
-    choice = found.choice
-    if not choice.feasible:
-        typer.echo("no preference keeps the bounds on validation data; this one is nearest")
-    typer.echo("alpha       " + ",".join(f"{weight:.6g}" for weight in choice.alpha.tolist()))
-    for name, scores in (
-        ("validation", choice.scores),
-        ("test", dict(zip(tested.tasks, tested.scores[0].tolist(), strict=True))),
-    ):
-        shown = "  ".join(f"{task} {score:.4f}" for task, score in scores.items())
-        typer.echo(f"{name:<12}{shown}")
-    where = "grid and search" if found.refined else "grid only"
-    typer.echo(f"evaluations {found.evaluations} networks on validation data ({where})")
+    selection, tested = _select_and_test(run, data, demand, weights, evaluations)
+    _print_selection(selection, tested)
 
 
-def _choose(
+def _select_and_test(
     run: Path,
     data: Path | None,
     demand: dict[str, Any],
     weights: dict[str, float] | None,
     evaluations: int,
 ) -> "tuple[Selection, Front]":
+    """The preference that validation data prefers, and its scores on test data."""
     from lorpman.front.evaluate import evaluate
     from lorpman.front.select import select as search
     from lorpman.lab.datasets.splits import batches
@@ -91,9 +85,9 @@ def _choose(
     demand["utility"] = None if weights is None else _weighted(weights, tasks)
     splits = spec.load(data_root(data))
     validation = batches(splits.validation, EVALUATION_BATCH)
-    found = search(model, tasks, validation, evaluations=evaluations, **demand)
-    alpha = found.choice.alpha[None]
-    return found, evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), alpha)
+    selection = search(model, tasks, validation, evaluations=evaluations, **demand)
+    alpha = selection.choice.alpha[None]
+    return selection, evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), alpha)
 
 
 def _weighted(weights: dict[str, float], tasks: "Sequence[Task]") -> "Utility":
@@ -110,3 +104,16 @@ def _weighted(weights: dict[str, float], tasks: "Sequence[Task]") -> "Utility":
         raise UsageError("--utility needs a weight above 0")
     signed = {task: directions[task].orient(w) for task, w in weights.items()}
     return lambda scores: sum(weight * scores[task] for task, weight in signed.items())
+
+
+def _print_selection(selection: "Selection", tested: "Front") -> None:
+    """The preference, its scores, and how many networks were scored to find it."""
+    choice = selection.choice
+    if not choice.feasible:
+        typer.echo("no preference keeps the bounds on validation data; this one is nearest")
+    print_field("alpha", ",".join(f"{weight:.6g}" for weight in choice.alpha.tolist()))
+    print_field("validation", scores_text(choice.scores))
+    on_test = dict(zip(tested.tasks, tested.scores[0].tolist(), strict=True))
+    print_field("test", scores_text(on_test))
+    where = "grid and search" if selection.refined else "grid only"
+    print_field("evaluations", f"{selection.evaluations} networks on validation data ({where})")

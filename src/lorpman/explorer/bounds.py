@@ -1,34 +1,47 @@
-"""A demand from the page: what some tasks must reach."""
+"""What some tasks must reach: read from the page, searched for, and said as a command."""
 
 import math
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from lorpman.explorer.opened_run import Opened
-from lorpman.explorer.request_guard import Refused
+from lorpman.explorer.opened_run import OpenedRun
+from lorpman.explorer.request_guard import RequestRefused
 from lorpman.front.front import Front
 
+# A guard: float32 scores would overflow beyond 1e38.
 _LARGEST = 1e12
 
 
-def demand_of(front: Front, bounds: Mapping[str, float]) -> dict[str, Any]:
+def selection_arguments(front: Front, bounds: Mapping[str, float]) -> dict[str, Any]:
     """Keep to ``bounds``, and be best on the tasks without one (on all, if every task has one).
 
     Several tasks count by their score in units of its range on the front.
+
+    Args:
+        front: The front whose tasks are bound.
+        bounds: What tasks must reach, by name.
+
+    Returns:
+        Keyword arguments of ``Front.select`` and ``lorpman.select``.
     """
-    rest = [task for task in front.tasks if task not in bounds] or list(front.tasks)
+    rest = _tasks_to_improve(front, bounds)
     demand: dict[str, Any] = {"at_least": {}, "at_most": {}}
     for task, bound in bounds.items():
         demand[front.direction(task).bound][task] = bound
     if len(rest) == 1:
         return demand | {"best": rest[0]}
-    weights = {task: weight for task, weight in utility_of(front).items() if task in rest}
+    weights = {task: weight for task, weight in score_weights(front).items() if task in rest}
     signed = {task: front.direction(task).orient(weight) for task, weight in weights.items()}
     return demand | {"utility": lambda scores: sum(w * scores[t] for t, w in signed.items())}
 
 
-def utility_of(front: Front) -> dict[str, float]:
+def _tasks_to_improve(front: Front, bounds: Mapping[str, float]) -> list[str]:
+    """The tasks without a bound; all, if every task has one."""
+    return [task for task in front.tasks if task not in bounds] or list(front.tasks)
+
+
+def score_weights(front: Front) -> dict[str, float]:
     """One over each task's range on the front: what a unit of its score is worth."""
     width = front.scores.amax(0) - front.scores.amin(0)
     return {
@@ -37,33 +50,45 @@ def utility_of(front: Front) -> dict[str, float]:
     }
 
 
-def select_command(run: Opened, bounds: Mapping[str, float]) -> str:
-    """The same demand on the command line."""
+def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
+    """The ``lorpman select`` that searches for the same."""
     front = run.front
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():
         option = front.direction(task).bound.replace("_", "-")
         parts += [f"--{option}", f"{task}={bound:g}"]
-    rest = [task for task in front.tasks if task not in bounds] or list(front.tasks)
+    rest = _tasks_to_improve(front, bounds)
     if len(rest) == 1:
         parts += ["--best", rest[0]]
     else:
-        weights = utility_of(front)
+        weights = score_weights(front)
         parts += [part for task in rest for part in ("--utility", f"{task}={weights[task]:g}")]
     return shlex.join(parts)
 
 
 def read_bounds(front: Front, given: Any) -> dict[str, float] | str:
-    """The bounds that were filled in, or what is wrong with them in words."""
+    """Read the fields of the page.
+
+    Args:
+        front: The front whose tasks the fields stand for, in order.
+        given: What the browser sent: a number, or nothing, per task.
+
+    Returns:
+        The bounds that were filled in by task, or a sentence where none was.
+
+    Raises:
+        RequestRefused: If that is not what the page sends.
+    """
     if not isinstance(given, list) or len(given) != len(front.tasks):
-        raise Refused(f"bounds are {len(front.tasks)} numbers, or nothing")
+        raise RequestRefused(f"bounds are {len(front.tasks)} numbers, or nothing")
     bounds = {}
     for task, value in zip(front.tasks, given, strict=True):
         if value is None or value == "":
             continue
+        # A bool is an int to isinstance, and a mistake here.
         if type(value) not in (int, float) or not math.isfinite(value):
-            raise Refused("a bound is a number")
+            raise RequestRefused("a bound is a number")
         if abs(value) > _LARGEST:
-            raise Refused("a bound is a number of reasonable size")
+            raise RequestRefused("a bound is a number of reasonable size")
         bounds[task] = float(value)
     return bounds or "Fill in what at least one task must reach."

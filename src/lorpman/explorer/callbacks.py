@@ -1,30 +1,31 @@
-"""What the page asks of this process, and what its own script does."""
+"""What the page asks of this process: the scores at a preference, or the preference for scores."""
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
-from flask import Flask, Response, request
+from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from lorpman.errors import UsageError
-from lorpman.explorer import score_cards, sentences
 from lorpman.explorer.bounds import read_bounds
-from lorpman.explorer.live_evaluation import Live, rounded
-from lorpman.explorer.opened_run import Opened
-from lorpman.explorer.queries import Answers
-from lorpman.explorer.request_guard import Refused
+from lorpman.explorer.cards.demand_card import search_result
+from lorpman.explorer.cards.export_card import export_command
+from lorpman.explorer.cards.preference_card import score_tiles
+from lorpman.explorer.cards.samples_card import no_samples, sample_figures
+from lorpman.explorer.live_run import round_preference
+from lorpman.explorer.opened_run import OpenedRun
+from lorpman.explorer.queries import LiveScores, Queries, StoredScores
+from lorpman.explorer.request_guard import RequestRefused
 
 
-def connect(app: Dash, answers: Answers) -> None:
+def register_callbacks(app: Dash, queries: Queries) -> None:
     """Tie the page to what it can ask for."""
-    _connect_script(app)
-    _connect_point(app, answers)
-    _connect_demand(app, answers)
-    _connect_files(app, answers)
+    _register_point(app, queries)
+    _register_search(app, queries)
 
 
-def _connect_point(app: Dash, answers: Answers) -> None:
+def _register_point(app: Dash, queries: Queries) -> None:
+    """A preference in; its scores, predictions and command out."""
+
     @app.callback(
         Output("now", "data"),
         Output("scores", "children"),
@@ -34,46 +35,57 @@ def _connect_point(app: Dash, answers: Answers) -> None:
         Input("asked", "data"),
         prevent_initial_call=True,
     )
-    def point(asked: Any) -> Any:
+    def answer_point(asked: Any) -> Any:
         if not isinstance(asked, dict):
-            raise Refused("a question names a run and a preference")
-        run = answers.run(asked.get("run"))
-        alpha = answers.alpha(run, asked.get("alpha"))
-        found = answers.point(run, alpha)
-        predictions = found.pop("predictions", None)
-        live = answers.lives.get(run.key)
-        inputs = (
-            score_cards.sample_cards(run, live, predictions)
-            if live is not None
-            else html.P(f"None here: {run.still}.", className="hint")
-        )
-        # What was asked comes back, so that the page can tell which question this answers.
-        found["serial"] = asked.get("serial") if type(asked.get("serial")) is int else 0
+            raise RequestRefused("a question names a run and a preference")
+        run = queries.run_named(asked.get("run"))
+        alpha = queries.read_alpha(run, asked.get("alpha"))
+        answer = queries.scores_at(run, alpha)
         return (
-            found,
-            score_cards.score_tiles(run, found["scores"]),
-            inputs,
-            status(run, live, found),
-            command(run, alpha),
+            _now(run, alpha, answer, asked),
+            score_tiles(run, answer.scores),
+            _samples(run, queries, answer),
+            _status(run, queries, answer),
+            export_command(run, alpha),
         )
 
 
-def status(run: Opened, live: Live | None, found: Mapping[str, Any]) -> str:
+def _now(
+    run: OpenedRun,
+    alpha: tuple[float, ...],
+    answer: StoredScores | LiveScores,
+    asked: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What the page's script needs to draw the moving point."""
+    serial = asked.get("serial")
+    return {
+        "run": run.key,
+        "alpha": alpha,
+        "scores": answer.scores,
+        # What was asked comes back, so that the page can tell which question this answers.
+        "serial": serial if type(serial) is int else 0,
+    }
+
+
+def _samples(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores) -> Any:
+    """The inputs with their predictions, or why there are none."""
+    if isinstance(answer, StoredScores):
+        return no_samples(run)
+    return sample_figures(run, queries.live_runs[run.key], answer.predictions)
+
+
+def _status(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores) -> str:
     """Where the scores come from."""
-    if live is None:
-        return f"Point {found['place'] + 1} of {len(run.front)}, scored on the whole test split."
-    milliseconds = found["milliseconds"]
+    if isinstance(answer, StoredScores):
+        return f"Point {answer.place + 1} of {len(run.front)}, scored on the whole test split."
+    milliseconds = answer.milliseconds
     took = f"{milliseconds:.0f} ms" if milliseconds >= 1 else "less than 1 ms"
-    return f"Scored just now on {live.held_text}, in {took}."
+    return f"Scored just now on {queries.live_runs[run.key].held_text}, in {took}."
 
 
-def command(run: Opened, alpha: Sequence[float]) -> str:
-    """How to export the same network in a terminal."""
-    parts = ["lorpman", "export", str(run.path), "--alpha", sentences.alpha_text(alpha)]
-    return shlex.join([*parts, "--to", "model.onnx"])
+def _register_search(app: Dash, queries: Queries) -> None:
+    """Bounds in; a preference and what it reaches out."""
 
-
-def _connect_demand(app: Dash, answers: Answers) -> None:
     @app.callback(
         Output("found", "data"),
         Output("answer", "children"),
@@ -83,104 +95,18 @@ def _connect_demand(app: Dash, answers: Answers) -> None:
         prevent_initial_call=True,
         running=[(Output("find", "disabled"), True, False)],
     )
-    def find(clicks: Any, given: Any, key: Any) -> Any:
+    def answer_search(clicks: Any, given: Any, key: Any) -> Any:
         if not clicks:
             return no_update, no_update
-        run = answers.run(key)
+        run = queries.run_named(key)
         bounds = read_bounds(run.front, given)
         if isinstance(bounds, str):
             return no_update, html.P(bounds, className="warning")
         try:
-            choice = answers.find(run, bounds)
+            choice = queries.find(run, bounds)
         except UsageError as error:
-            raise Refused(str(error)) from None
-        alpha = rounded(choice.alpha)
+            raise RequestRefused(str(error)) from None
+        alpha = round_preference(choice.alpha)
+        # The count of clicks makes every answer a new one, also where the same was found again.
         found = {"run": run.key, "alpha": alpha, "click": int(clicks)}
-        return found, score_cards.answer(run, answers.lives.get(run.key), bounds, choice)
-
-
-def _connect_files(app: Dash, answers: Answers) -> None:
-    server: Flask = app.server
-
-    @server.get("/export")
-    def export() -> Response:
-        run = answers.run(request.args.get("run"))
-        try:
-            given = [float(part) for part in request.args.get("alpha", "").split(",")]
-        except ValueError:
-            raise Refused("a preference is numbers with commas") from None
-        alpha = answers.alpha(run, given)
-        suffix = request.args.get("format", "")
-        try:
-            content = answers.export(run, alpha, suffix)
-        except UsageError as error:
-            raise Refused(str(error), 409) from None
-        name = f"{run.spec.problem.name}-{run.spec.method.name}-{suffix}.zip"
-        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, mimetype="application/zip", headers=disposition)
-
-    @server.get("/pictures/<key>/<int:card>")
-    def sample(key: str, card: int) -> Response:
-        live = answers.lives.get(answers.run(key).key)
-        if live is None or card >= len(live.samples.shown):
-            raise Refused("not found", 404)
-        content = live.samples.pictures[card]
-        if content is None:
-            raise Refused("not found", 404)
-        return Response(content, mimetype="image/png", headers={"Cache-Control": "max-age=3600"})
-
-
-def _connect_script(app: Dash) -> None:
-    """What the browser does by itself; see ``assets/explorer.js``."""
-    weights = {"type": "weight", "index": ALL}
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "prefer"),
-        Output("preference", "data"),
-        Output(weights, "value"),
-        Output("place", "value"),
-        Output("run", "value"),
-        Output("front", "clickData"),
-        Output("flat", "clickData"),
-        Input(weights, "value"),
-        Input("place", "value"),
-        Input("run", "value"),
-        Input("front", "clickData"),
-        Input("flat", "clickData"),
-        Input("picked", "data"),
-        Input("found", "data"),
-        State("runs", "data"),
-        State("preference", "data"),
-    )
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "follow"),
-        Output("address", "data"),
-        Output("link", "children"),
-        Output("moving", "children"),
-        Output("where", "children"),
-        Input("preference", "data"),
-        Input("now", "data"),
-        Input("shown", "value"),
-        Input({"type": "bound", "index": ALL}, "value"),
-        State("runs", "data"),
-        State("ends", "data"),
-    )
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "draw"),
-        Output("front", "figure"),
-        Output("flat", "figure"),
-        Input("drawn", "data"),
-        Input("drawn-flat", "data"),
-        Input("now", "data"),
-        Input("shown", "value"),
-        Input("curves", "data"),
-        Input("brush", "data"),
-        Input("look", "data"),
-        State("ends", "data"),
-    )
-    inside = {"type": "inside", "index": ALL}
-    app.clientside_callback(
-        ClientsideFunction("lorpman", "dress"),
-        Output(inside, "figure"),
-        Input("look", "data"),
-        State(inside, "figure"),
-    )
+        return found, search_result(run, queries.live_runs.get(run.key), bounds, choice)

@@ -7,10 +7,13 @@ import torch
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
 
+# At the start of training B = 0, and so are the lengths below: 0/0 without it.
+_TINY = 1e-30
+
 
 @dataclass(frozen=True)
-class Layer:
-    """The low-rank matrices ``B_i A_i`` of one weight, i = 1..m."""
+class LayerDeltas:
+    """The low-rank matrices ``B_i A_i`` of one weight, i = 1..m, in numbers."""
 
     name: str
     correlation: list[list[float]]
@@ -20,19 +23,27 @@ class Layer:
 
 
 @torch.no_grad()
-def layers(model: Manifold | None) -> list[Layer]:
-    """The layers of a low-rank manifold, in the network's order; none for any other one."""
-    core = None if model is None else model.innermost
-    if not isinstance(core, LowRank):
+def learned_layers(model: Manifold | None) -> list[LayerDeltas]:
+    """The layers of a low-rank manifold.
+
+    Args:
+        model: Any manifold, or None where a run's weights are missing.
+
+    Returns:
+        One entry per adapted weight, in the network's order; none for other manifolds.
+    """
+    # A manifold that learns its preferences wraps the one that has the weights.
+    manifold = None if model is None else model.innermost
+    if not isinstance(manifold, LowRank):
         return []
-    main = dict(core.network.named_parameters())
-    found = []
-    for name, delta in core.low_rank_deltas().items():
+    main_weights = dict(manifold.network.named_parameters())
+    layers = []
+    for name, delta in manifold.low_rank_deltas().items():
         gram = delta.gram().double()
         squares = gram.diagonal().clamp_min(0.0)
         lengths = squares.sqrt()
-        scale = (lengths[:, None] * lengths[None, :]).clamp_min(1e-30)
-        whole = main[name].double().square().sum().clamp_min(1e-30)
-        energy = core.scale**2 * squares / whole
-        found.append(Layer(name, (gram / scale).tolist(), energy.tolist()))
-    return found
+        correlation = gram / (lengths[:, None] * lengths[None, :]).clamp_min(_TINY)
+        main = main_weights[name].double().square().sum().clamp_min(_TINY)
+        energy = manifold.scale**2 * squares / main
+        layers.append(LayerDeltas(name, correlation.tolist(), energy.tolist()))
+    return layers

@@ -8,13 +8,18 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lorpman.explorer.bounds import demand_of
-from lorpman.explorer.live_evaluation import Live, Turns, rounded
-from lorpman.explorer.opened_run import Opened
-from lorpman.explorer.request_guard import Refused
+from torch import Tensor
+
+from lorpman.explorer.bounded_worker import BoundedWorker
+from lorpman.explorer.bounds import selection_arguments
+from lorpman.explorer.live_run import LiveRun, round_preference
+from lorpman.explorer.opened_run import OpenedRun
+from lorpman.explorer.request_guard import RequestRefused
+from lorpman.explorer.samples import Prediction
 from lorpman.front.choice import Choice
 from lorpman.front.front import Front
 from lorpman.lab.runs.export_run import export_from_run
@@ -25,82 +30,135 @@ FORMATS = {
     "onnx": "a graph for ONNX runtimes",
     "pt2": "a PyTorch program",
 }
+"""The files that a network can be exported to, by suffix, and what each one is."""
 _POINTS_WAITING = 64
 _SEARCHES_WAITING = 8
 
 
-class Answers:
-    """The opened runs, and threads that evaluate them. Shared by all windows, changed by none."""
+@dataclass(frozen=True)
+class StoredScores:
+    """The scores of a run that cannot be evaluated: those of the nearest stored point."""
 
-    def __init__(self, runs: Sequence[Opened], lives: Mapping[str, Live]) -> None:
+    scores: Sequence[float]
+    place: int
+    """Where on the stored front that point stands."""
+
+
+@dataclass(frozen=True)
+class LiveScores:
+    """Scores that were computed for this question."""
+
+    scores: Sequence[float]
+    predictions: list[list[Prediction]]
+    """What the network says about the samples on the page, card by card."""
+    milliseconds: float
+
+
+class Queries:
+    """The opened runs, and threads that evaluate them. Shared by all windows, changed by none.
+
+    Args:
+        runs: The runs on the page.
+        live_runs: Those of them that can be evaluated, by key.
+    """
+
+    def __init__(self, runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> None:
         self.runs = {run.key: run for run in runs}
-        self.lives = dict(lives)
-        self._quick, self._slow = Turns(_POINTS_WAITING), Turns(_SEARCHES_WAITING)
+        self.live_runs = dict(live_runs)
+        # Of their own: a moving point must not wait for a search.
+        self._points = BoundedWorker(_POINTS_WAITING)
+        self._searches = BoundedWorker(_SEARCHES_WAITING)
 
-    def run(self, key: Any) -> Opened:
+    def run_named(self, key: Any) -> OpenedRun:
+        """The run that a request names.
+
+        Raises:
+            RequestRefused: If there is none of that key.
+        """
         if not isinstance(key, str) or key not in self.runs:
-            raise Refused("unknown run")
+            raise RequestRefused("unknown run")
         return self.runs[key]
 
-    def alpha(self, run: Opened, given: Any) -> tuple[float, ...]:
-        """A preference out of a request: numbers, one per task, with sum 1."""
+    def read_alpha(self, run: OpenedRun, given: Any) -> tuple[float, ...]:
+        """The preference that a request asks for.
+
+        Args:
+            run: The run that it is asked of.
+            given: What the browser sent: numbers, one per task, with sum 1.
+
+        Returns:
+            The preference ``[m]``, rounded; of a run that has some only, the nearest of those.
+
+        Raises:
+            RequestRefused: If it is no preference.
+        """
         m = len(run.front.tasks)
+        # A bool is an int to isinstance, and a mistake here.
         numbers = isinstance(given, list) and all(type(w) in (int, float) for w in given)
         if not numbers or len(given) != m:
-            raise Refused(f"a preference is {m} numbers")
+            raise RequestRefused(f"a preference is {m} numbers")
         try:
             alpha = as_preference([float(weight) for weight in given], m)
         except (ValueError, OverflowError) as error:
-            raise Refused(str(error)) from None
+            raise RequestRefused(str(error)) from None
         if run.mode != "any":
-            nearest = (run.front.alphas - alpha).square().sum(1).argmin()
-            alpha = run.front.alphas[nearest]
-        return rounded(alpha)
+            alpha = run.front.alphas[_nearest_place(run.front, alpha)]
+        return round_preference(alpha)
 
-    def point(self, run: Opened, alpha: tuple[float, ...]) -> dict[str, Any]:
-        """The scores at a preference, and what the page needs to show them."""
+    def scores_at(self, run: OpenedRun, alpha: tuple[float, ...]) -> StoredScores | LiveScores:
+        """The scores of ``run`` at a preference.
+
+        Raises:
+            Busy: If too many wait for scores already.
+        """
         started = time.perf_counter()
-        live = self.lives.get(run.key)
+        live = self.live_runs.get(run.key)
         if live is None:
-            place = _nearest(run.front, alpha)
-            scores = run.front.scores[place].tolist()
-            return {"run": run.key, "alpha": alpha, "scores": scores, "place": place}
-        point = self._quick.run(lambda: live.point(alpha))
+            place = _nearest_place(run.front, run.front.alphas.new_tensor(list(alpha)))
+            return StoredScores(run.front.scores[place].tolist(), place)
+        point = self._points.run(lambda: live.point(alpha))
         milliseconds = 1000 * (time.perf_counter() - started)
-        return {
-            "run": run.key,
-            "alpha": alpha,
-            "scores": point.scores,
-            "predictions": point.predictions,
-            "milliseconds": milliseconds,
-        }
+        return LiveScores(point.scores, point.predictions, milliseconds)
 
-    def find(self, run: Opened, bounds: Mapping[str, float]) -> Choice:
-        demand = demand_of(run.front, bounds)
-        live = self.lives.get(run.key)
+    def find(self, run: OpenedRun, bounds: Mapping[str, float]) -> Choice:
+        """The preference that keeps to ``bounds`` and does best on the other tasks.
+
+        Raises:
+            UsageError: If the bounds cannot be searched for.
+            Busy: If too many searches wait already.
+        """
+        demand = selection_arguments(run.front, bounds)
+        live = self.live_runs.get(run.key)
         if live is None:
             return run.front.select(**demand)
-        return self._slow.run(lambda: live.find(demand))
+        return self._searches.run(lambda: live.find(demand))
 
-    def export(self, run: Opened, alpha: tuple[float, ...], suffix: str) -> bytes:
-        """A zip with the network's file and its card."""
+    def export(self, run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> bytes:
+        """A zip with the network at ``alpha`` as a file, and its card.
+
+        Raises:
+            RequestRefused: If the format is unknown, or the run has no weights or data here.
+            UsageError: If the network cannot be written in this format.
+            Busy: If too many searches and exports wait already.
+        """
         if suffix not in FORMATS:
-            raise Refused("unknown format")
+            raise RequestRefused("unknown format")
         if run.model is None or run.splits is None:
-            raise Refused(f"nothing to export: {run.still}", 409)
-        return self._slow.run(lambda: _zipped(run, alpha, suffix))
+            raise RequestRefused(f"nothing to export: {run.why_not_live}", 409)
+        return self._searches.run(lambda: _zipped_export(run, alpha, suffix))
 
     def close(self) -> None:
-        self._quick.close()
-        self._slow.close()
+        """End the threads."""
+        self._points.close()
+        self._searches.close()
 
 
-def _nearest(front: Front, alpha: Sequence[float]) -> int:
-    target = front.alphas.new_tensor(list(alpha))
-    return int((front.alphas - target).square().sum(1).argmin())
+def _nearest_place(front: Front, alpha: Tensor) -> int:
+    """The stored point whose preference is nearest to ``alpha [m]``."""
+    return int((front.alphas - alpha).square().sum(1).argmin())
 
 
-def _zipped(run: Opened, alpha: tuple[float, ...], suffix: str) -> bytes:
+def _zipped_export(run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> bytes:
     assert run.model is not None
     assert run.splits is not None
     weights = as_preference(list(alpha), len(alpha))

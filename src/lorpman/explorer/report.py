@@ -9,12 +9,15 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from lorpman._files import write_bytes
-from lorpman.explorer import front_figures, panels, sentences
-from lorpman.explorer.opened_run import Opened, open_runs
-from lorpman.explorer.panels import Panel
+from lorpman.explorer import sentences
+from lorpman.explorer.figures.front_figure import front_figure
+from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
+from lorpman.explorer.figures.surfaces import draw_projections
+from lorpman.explorer.opened_run import OpenedRun, open_runs
 from lorpman.front.plot_style import volume_text
 
 _ASSETS = Path(__file__).parent / "assets"
+# Draws the figures, and again when light becomes dark or the window narrow.
 _SCRIPT = """
 (function () {
   const drawn = JSON.parse(document.getElementById("figures").textContent);
@@ -32,13 +35,21 @@ _SCRIPT = """
 
 
 def write_report(path: Path, to: Path) -> None:
-    """Describe the run at ``path`` in the file ``to``."""
+    """Describe a run in one HTML file.
+
+    Args:
+        path: The run's directory.
+        to: The file to write.
+
+    Raises:
+        UsageError: If there is no run with a front, or the file cannot be written.
+    """
     (run,) = open_runs([path], None)
-    write_bytes(to, report(run).encode())
+    write_bytes(to, report_html(run).encode())
 
 
-def report(run: Opened) -> str:
-    """The whole file as text."""
+def report_html(run: OpenedRun) -> str:
+    """The report as text: the page's look and figures, with plotly itself inside."""
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
     title = f"{run.spec.problem.name}, {run.title}"
@@ -51,11 +62,11 @@ def report(run: Opened) -> str:
             f"<style>{_asset('explorer.css')}</style></head><body><div class='page report'>",
             _head(run, title),
             "<main>",
-            *(_card(panel) for panel in shown),
-            _table_card(run),
+            *(_figure_card(panel) for panel in shown),
+            _points_card(run),
             _settings_card(run),
             "</main></div>",
-            f'<script type="application/json" id="figures">{_inert(drawn)}</script>',
+            f'<script type="application/json" id="figures">{_inert_json(drawn)}</script>',
             f"<script>{get_plotlyjs()}</script>",
             f"<script>{_asset('colours.js')}</script>",
             f"<script>{_SCRIPT}</script></body></html>\n",
@@ -63,19 +74,19 @@ def report(run: Opened) -> str:
     )
 
 
-def _panels(run: Opened) -> list[Panel]:
+def _panels(run: OpenedRun) -> list[Panel]:
     front = run.front
     volume = volume_text(front)
-    volume = f"{sentences.FRONT} {volume.capitalize()}. {sentences.volume([volume])}"
-    whole = [Panel("front", "What you can have", volume, front_figures.front_figure([run]), "tall")]
+    explained = sentences.explain_hypervolume([volume])
+    why = f"{sentences.FRONT} {volume.capitalize()}. {explained}"
+    panels = [Panel("front", "What you can have", why, front_figure([run]), "tall")]
     if len(front.tasks) == 3:
-        along = "The same front along each axis."
-        flat = front_figures.projections([run])
-        whole.append(Panel("flat", "From three sides", along, flat, "flat"))
-    return [*whole, *panels.training(run), *panels.learned(run), panels.cost([run])]
+        why = "The same front along each axis."
+        panels.append(Panel("flat", "From three sides", why, draw_projections([run]), "flat"))
+    return [*panels, *training_panels(run), *layer_panels(run), storage_panel([run])]
 
 
-def _head(run: Opened, title: str) -> str:
+def _head(run: OpenedRun, title: str) -> str:
     return (
         f'<header><p class="brand">lorpman report</p><h1>{html.escape(title)}</h1>'
         f'<p class="lead">{html.escape(run.spec.problem.summary)}. Method: '
@@ -85,7 +96,7 @@ def _head(run: Opened, title: str) -> str:
     )
 
 
-def _card(panel: Panel) -> str:
+def _figure_card(panel: Panel) -> str:
     wide = " wide" if panel.size in ("tall", "flat") or panel.name == "parameters" else ""
     return (
         f'<section class="card{wide}"><h2>{html.escape(panel.title)}</h2>'
@@ -94,7 +105,7 @@ def _card(panel: Panel) -> str:
     )
 
 
-def _table_card(run: Opened) -> str:
+def _points_card(run: OpenedRun) -> str:
     front = run.front
     best = front.non_dominated_mask().tolist()
     head = ["on the front", *front.tasks, *(f"weight of {task}" for task in front.tasks)]
@@ -104,27 +115,28 @@ def _table_card(run: Opened) -> str:
             best, front.alphas.tolist(), front.scores.tolist(), strict=True
         )
     ]
-    worst = sentences.reference(front)
+    worst = sentences.reference_text(front)
     why = f"Every preference that was scored. The volume counts from: {worst}."
     return _text_card("The points", why, _table(head, rows))
 
 
-def _settings_card(run: Opened) -> str:
-    described = run.described
+def _settings_card(run: OpenedRun) -> str:
+    description = run.description
+    settings, versions = _mapping(description, "settings"), _mapping(description, "versions")
     named = ("problem", "method", "seed", "scale", "recipe")
-    rows = [[key, "none" if described.get(key) is None else str(described[key])] for key in named]
+    known = {key: description.get(key) for key in named}
+    rows = [[key, "none" if value is None else str(value)] for key, value in known.items()]
     rows.append(["parameters", f"{run.parameters:,}"])
-    rows += [[key, json.dumps(value)] for key, value in _mapping(described, "settings").items()]
-    rows += [
-        [f"version of {key}", str(value)] for key, value in _mapping(described, "versions").items()
-    ]
-    seconds = sum(float(note.get("seconds", 0.0)) for note in run.notes)
+    rows += [[key, json.dumps(value)] for key, value in settings.items()]
+    rows += [[f"version of {key}", str(value)] for key, value in versions.items()]
+    seconds = sum(float(epoch.get("seconds", 0.0)) for epoch in run.epochs)
     rows.append(["training time", f"{seconds:.0f} s"])
     return _text_card("Settings", "What the run was trained with.", _table(["name", "value"], rows))
 
 
-def _mapping(described: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = described.get(key)
+def _mapping(description: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A part of ``run.json``; an old or hand-made one may lack it."""
+    value = description.get(key)
     return value if isinstance(value, dict) else {}
 
 
@@ -147,6 +159,6 @@ def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _inert(value: Any) -> str:
+def _inert_json(value: Any) -> str:
     """JSON that cannot end the element it stands in."""
     return json.dumps(value).replace("<", "\\u003c")

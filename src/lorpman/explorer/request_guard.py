@@ -5,13 +5,13 @@ import re
 import secrets
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Set
 from typing import Any
 
 from flask import Flask, Request, Response, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from lorpman.explorer.live_evaluation import Busy
+from lorpman.explorer.bounded_worker import Busy
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST_BODY = 64 * 1024
@@ -22,8 +22,13 @@ _OPEN_FOLDERS = ("/assets/", "/_dash-component-suites/")
 _PICTURE = re.compile(r"/pictures/[^/]+/\d{1,4}")
 
 
-class Refused(Exception):
-    """A request that cannot be answered; the message is for the one who asked."""
+class RequestRefused(Exception):
+    """A request that cannot be answered; the message is for the one who asked.
+
+    Args:
+        message: One plain line.
+        code: The HTTP status.
+    """
 
     def __init__(self, message: str, code: int = 400) -> None:
         super().__init__(message)
@@ -35,28 +40,33 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def guard(
-    server: Flask, host: str, token: str | None, outputs: Callable[[], set[str]], policy: str
+def guard_requests(
+    server: Flask, host: str, token: str | None, outputs: Set[str], policy: str
 ) -> None:
     """Check every request to ``server``, and answer errors without saying how it works inside.
 
-    ``outputs`` names the callbacks that there are; ``policy`` is what browsers may load.
+    Args:
+        server: The application to guard.
+        host: The address that it listens on.
+        token: The secret that a request must hold; None where this machine alone can ask.
+        outputs: The callbacks that there are, by Dash's names of their outputs.
+        policy: The Content-Security-Policy: what browsers may load.
     """
     server.config["MAX_CONTENT_LENGTH"] = _LARGEST_BODY
 
     @server.before_request
-    def check() -> Any:
+    def check_request() -> Any:
         _check_host(request, host)
         _check_path(request.path)
         _check_origin(request)
         if token is not None and (answer := _check_token(request, token)) is not None:
             return answer
         if request.path == _CALLBACK:
-            _check_body(request, outputs())
+            _check_body(request, outputs)
         return None
 
     @server.after_request
-    def dress(response: Response) -> Response:
+    def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Frame-Options"] = "DENY"
@@ -64,12 +74,12 @@ def guard(
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response
 
-    server.register_error_handler(Exception, _answer)
+    server.register_error_handler(Exception, _answer_error)
 
 
-def _answer(error: Exception) -> tuple[str, int]:
+def _answer_error(error: Exception) -> tuple[str, int]:
     """One plain line; what went wrong inside stands on the terminal only."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return str(error), error.code
     if isinstance(error, Busy):
         return "busy: too many requests are waiting", 503
@@ -93,14 +103,15 @@ def _check_host(given: Request, host: str) -> None:
     """A foreign name in Host is how a foreign page reaches this machine (DNS rebinding)."""
     name = _without_port(given.host)
     if host in LOOPBACK and name not in LOOPBACK:
-        raise Refused("unknown host", 403)
+        raise RequestRefused("unknown host", 403)
     # Behind every address, only the token can tell friend from foe.
     if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host):
-        raise Refused("unknown host", 403)
+        raise RequestRefused("unknown host", 403)
 
 
 def _without_port(netloc: str) -> str:
-    """
+    """The name in a Host header.
+
     >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("localhost")
     ('127.0.0.1', '::1', 'localhost')
     """
@@ -113,17 +124,17 @@ def _check_path(path: str) -> None:
     """Dash would answer any other path with the page."""
     known = path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS) or _PICTURE.fullmatch(path)
     if not known:
-        raise Refused("not found", 404)
+        raise RequestRefused("not found", 404)
 
 
 def _check_origin(given: Request) -> None:
     """Other sites may link to the page, and nothing else."""
     site = given.headers.get("Sec-Fetch-Site", "none")
     if site not in ("none", "same-origin") and given.path != "/":
-        raise Refused("foreign request", 403)
+        raise RequestRefused("foreign request", 403)
     origin = given.headers.get("Origin")
     if origin is not None and origin.partition("://")[2] != given.host:
-        raise Refused("foreign request", 403)
+        raise RequestRefused("foreign request", 403)
 
 
 def _check_token(given: Request, token: str) -> Any:
@@ -131,7 +142,7 @@ def _check_token(given: Request, token: str) -> Any:
     shown = given.args.get("token")
     if shown is not None:
         if not _equal(shown, token):
-            raise Refused("wrong token", 403)
+            raise RequestRefused("wrong token", 403)
         rest = "&".join(
             part for part in given.query_string.decode("ascii", "replace").split("&")
             if not part.startswith("token=")
@@ -140,7 +151,7 @@ def _check_token(given: Request, token: str) -> Any:
         answer.set_cookie(_COOKIE, token, httponly=True, samesite="Lax")
         return answer
     if not _equal(given.cookies.get(_COOKIE, ""), token):
-        raise Refused("this page needs the token that lorpman explore has printed", 403)
+        raise RequestRefused("this page needs the token that lorpman explore has printed", 403)
     return None
 
 
@@ -148,13 +159,13 @@ def _equal(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
-def _check_body(given: Request, outputs: set[str]) -> None:
+def _check_body(given: Request, outputs: Set[str]) -> None:
     """The outer form of a call of a callback."""
     body = given.get_json()
     if not isinstance(body, dict) or body.get("output") not in outputs:
-        raise Refused("unknown call")
+        raise RequestRefused("unknown call")
     for name in ("inputs", "changedPropIds"):
         if not isinstance(body.get(name), list):
-            raise Refused("malformed call")
+            raise RequestRefused("malformed call")
     if not isinstance(body.get("state", []), list):
-        raise Refused("malformed call")
+        raise RequestRefused("malformed call")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lorpman.explorer.opened_run import Opened
+from lorpman.explorer.opened_run import OpenedRun
 from lorpman.front.front import Front
 
 PREFERENCE = "A preference says how much each task matters to you: weights that sum to 100%."
@@ -10,21 +10,23 @@ FRONT = (
     "Every point is a network that you can have. The bold ones are the front: "
     "nothing on offer beats them on every task at once."
 )
-VOLUME = (
+_HYPERVOLUME = (
     "Hypervolume measures a whole front in one number: the space between it and the worst "
     "acceptable scores. Bigger is better."
 )
-
-
 _ERROR = " It is estimated here; the number after ± says how well (standard error)."
 
 
-def volume(shown: Sequence[str]) -> str:
-    """What a hypervolume is, and, where one is ``shown`` with an error, what that is."""
-    return VOLUME + (_ERROR if any("±" in text for text in shown) else "")
+def explain_hypervolume(shown: Sequence[str]) -> str:
+    """What a hypervolume is.
+
+    Args:
+        shown: The hypervolumes beside it, as text; if one has an error, that is explained too.
+    """
+    return _HYPERVOLUME + (_ERROR if any("±" in text for text in shown) else "")
 
 
-def moving(run: Opened) -> str:
+def explain_choice(run: OpenedRun) -> str:
     """What can be chosen in a run, and why no more."""
     count = len(run.front)
     if run.mode == "any":
@@ -38,10 +40,14 @@ def moving(run: Opened) -> str:
         )
     else:
         why = f"Choose among the {count} stored points."
-    return f"{why} Nothing can be evaluated live here: {run.still}." if run.still else why
+    return (
+        f"{why} Nothing can be evaluated live here: {run.why_not_live}."
+        if run.why_not_live
+        else why
+    )
 
 
-def reference(front: Front) -> str:
+def reference_text(front: Front) -> str:
     """The worst acceptable scores, in words."""
     if len(set(front.reference)) == 1:
         return f"{front.reference[0]:g} for every task"

@@ -1,7 +1,7 @@
 """The explorer as a web server of this machine."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,14 @@ from dash import Dash
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from lorpman.errors import UsageError
-from lorpman.explorer.callbacks import connect
-from lorpman.explorer.live_evaluation import Live
-from lorpman.explorer.opened_run import open_runs
-from lorpman.explorer.page import layout
-from lorpman.explorer.queries import Answers
-from lorpman.explorer.request_guard import LOOPBACK, guard, new_token
+from lorpman.explorer.callbacks import register_callbacks
+from lorpman.explorer.live_run import LiveRun
+from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.page import page_layout
+from lorpman.explorer.page_script import register_page_script
+from lorpman.explorer.queries import Queries
+from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
+from lorpman.explorer.routes import register_routes
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -32,16 +34,17 @@ _INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-class _Quiet(WSGIRequestHandler):
-    """No line per request: a moved slider makes hundreds. Who sends nothing for long is let go."""
+class _QuietHandler(WSGIRequestHandler):
+    """Prints no line per request: a moved slider makes hundreds."""
 
-    timeout = 60
+    timeout = 60  # seconds; whoever sends nothing for so long is let go
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Print nothing about a request that was answered."""
         del code, size
 
     def log_error(self, format: str, *arguments: Any) -> None:
-        """Half-sent requests are the sender's business."""
+        """Print nothing about half-sent requests, which are the sender's business."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class Explorer:
     """A server that is bound to its address, and waits to be run."""
 
     server: BaseWSGIServer
-    answers: Answers
+    queries: Queries
     url: str
     """With the token, where there is one."""
 
@@ -61,8 +64,9 @@ class Explorer:
             self.close()
 
     def close(self) -> None:
+        """Free the address, and end the threads that evaluate."""
         self.server.server_close()
-        self.answers.close()
+        self.queries.close()
 
 
 def make_explorer(
@@ -73,21 +77,33 @@ def make_explorer(
     port: int = 8050,
     samples: int = 1000,
 ) -> Explorer:
-    """Open ``paths`` and bind to an address; one that others can reach gets a token."""
+    """Open runs and bind to an address; one that others can reach gets a token.
+
+    Args:
+        paths: The directories of the runs, all of the same tasks.
+        root: Where datasets are.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
+        samples: On how many test samples the moving point is scored at most.
+
+    Raises:
+        UsageError: If a run cannot be opened, or the address cannot be listened on.
+    """
     runs = open_runs(paths, root)
-    lives = {run.key: Live(run, samples) for run in runs if run.mode != "stored"}
-    answers = Answers(runs, lives)
-    app = make_app(runs, lives, answers)
+    live_runs = {run.key: LiveRun(run, samples) for run in runs if run.mode != "stored"}
+    queries = Queries(runs, live_runs)
+    app = _make_app(runs, live_runs, queries)
     token = None if host in LOOPBACK else new_token()
-    outputs = set(app.callback_map)
-    guard(app.server, host, token, lambda: outputs, _policy(app))
+    guard_requests(app.server, host, token, set(app.callback_map), _content_policy(app))
     server, port = _bind(app.server, host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
-    return Explorer(server, answers, url)
+    return Explorer(server, queries, url)
 
 
-def make_app(runs: Any, lives: Any, answers: Answers) -> Dash:
+def _make_app(
+    runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun], queries: Queries
+) -> Dash:
     """The Dash application; everything it needs is served from here."""
     app = Dash(
         "lorpman",
@@ -110,16 +126,20 @@ def make_app(runs: Any, lives: Any, answers: Answers) -> Dash:
         dev_tools_prune_errors=False,
         dev_tools_disable_version_check=True,
     )
-    app.layout = layout(runs, lives)
-    connect(app, answers)
+    app.layout = page_layout(runs, live_runs)
+    register_page_script(app)
+    register_callbacks(app, queries)
+    register_routes(app.server, queries)
     # What Dash does at the first request of a server; callbacks have no names before it.
     app._setup_server()
     return app
 
 
-def _policy(app: Dash) -> str:
+def _content_policy(app: Dash) -> str:
     """Nothing is loaded from, sent to, or framed by another place."""
-    hashes = " ".join(f"{one}" for one in app.csp_hashes())
+    # Dash writes scripts into the page itself; their hashes let them run. Its renderer and plotly
+    # make functions out of text, hence unsafe-eval.
+    hashes = " ".join(app.csp_hashes())
     return (
         "default-src 'self'; "
         f"script-src 'self' 'unsafe-eval' {hashes}; "
@@ -131,6 +151,7 @@ def _policy(app: Dash) -> str:
 
 
 def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
+    """Listen on an address; the server and the port that it got."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Bound by hand: werkzeug ends the process when the address is taken.
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -143,11 +164,16 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
         raise UsageError(
             f"cannot listen on {host}, port {port}: {error}; choose another --port (0: any free)"
         ) from None
-    taken = sock.getsockname()[1]
+    bound_port = sock.getsockname()[1]
     try:
         server = make_server(
-            host, taken, app, threaded=True, request_handler=_Quiet, fd=sock.fileno()
+            host,
+            bound_port,
+            app,
+            threaded=True,
+            request_handler=_QuietHandler,
+            fd=sock.fileno(),
         )
     finally:
         sock.close()
-    return server, taken
+    return server, bound_port

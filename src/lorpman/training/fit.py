@@ -138,26 +138,63 @@ def fit(
     path = None if groups.checkpoints.path is None else Path(groups.checkpoints.path)
     if groups.checkpoints.resume and path is not None and checkpoints.exists(path):
         state.resume(path, freeze_heads, loader)
+    plan = _Plan(tasks, loader, draw, window, epochs, freeze_epoch, freeze_heads, groups.validation)
+    return _train(state, plan, groups.checkpoints, progress, on_epoch)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What stays the same from epoch to epoch."""
+
+    tasks: Sequence[Task]
+    loader: Iterable[Any]
+    draw: Sampler
+    window: int
+    epochs: int
+    freeze_epoch: int | None
+    freeze_heads: bool
+    validation: Validation | None
+
+
+def _train(
+    state: TrainingState,
+    plan: _Plan,
+    checkpoints: Checkpoints,
+    progress: bool,
+    on_epoch: Callable[[Epoch], None] | None,
+) -> list[Epoch]:
+    """Train the epochs that are left, and save and tell each of them."""
     first = state.fabric.is_global_zero
-    length = len(loader) if isinstance(loader, Sized) else None
+    length = len(plan.loader) if isinstance(plan.loader, Sized) else None
     history: list[Epoch] = []
     with (
-        stop_requests(path is not None) as stop,
-        progress_bar(progress and first, epochs, state.epoch, state.steps, length) as bar,
+        stop_requests(checkpoints.path is not None) as stop,
+        progress_bar(progress and first, plan.epochs, state.epoch, state.steps, length) as bar,
     ):
-        saver = Saver(groups.checkpoints, stop)
-        while state.epoch < epochs:
+        saver = Saver(checkpoints, stop)
+        while state.epoch < plan.epochs:
             began = time.perf_counter() - state.seconds
-            state.begin_epoch(epochs, freeze_epoch, freeze_heads)
-            _train_epoch(state, tasks, loader, draw, window, epochs, bar, saver)
-            record = _finish_epoch(state, tasks, groups.validation, began)
+            state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
+            _train_epoch(state, plan, bar, saver)
+            record = _finish_epoch(state, plan, began)
             history.append(record)
             bar.epoch(record.number, record.losses, record.hypervolume)
             if on_epoch is not None and first:
                 on_epoch(record)
-            saver.after_epoch(state, loader)
+            saver.after_epoch(state, plan.loader)
     state.finish()
     return history
+
+
+def _train_epoch(state: TrainingState, plan: _Plan, bar: Progress, saver: Saver) -> None:
+    """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
+    began = time.perf_counter() - state.seconds
+    for batch in state.remaining_batches(plan.loader):
+        losses = train_step(state, batch, plan.tasks, plan.draw, plan.window, plan.epochs)
+        state.finish_step(losses)
+        state.seconds = time.perf_counter() - began
+        bar.step()
+        saver.after_step(state, plan.loader)
 
 
 def train_step(
@@ -218,38 +255,16 @@ def train_step(
     return step.losses.detach()
 
 
-def _train_epoch(
-    state: TrainingState,
-    tasks: Sequence[Task],
-    loader: Iterable[Any],
-    draw: Sampler,
-    window: int,
-    epochs: int,
-    bar: Progress,
-    saver: Saver,
-) -> None:
-    """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
-    began = time.perf_counter() - state.seconds
-    for batch in state.remaining_batches(loader):
-        losses = train_step(state, batch, tasks, draw, window, epochs)
-        state.finish_step(losses)
-        state.seconds = time.perf_counter() - began
-        bar.step()
-        saver.after_step(state, loader)
-
-
-def _finish_epoch(
-    state: TrainingState, tasks: Sequence[Task], validation: Validation | None, began: float
-) -> Epoch:
+def _finish_epoch(state: TrainingState, plan: _Plan, began: float) -> Epoch:
     """Close the epoch, and score the present front where there is validation data."""
     means = state.finish_epoch()
     volume = None
-    if validation is not None:
+    if plan.validation is not None:
         with state.as_it_will_be():
-            volume = _hypervolume(state, tasks, validation)
+            volume = _hypervolume(state, plan.tasks, plan.validation)
     return Epoch(
         number=state.epoch,
-        losses={task.name: value for task, value in zip(tasks, means, strict=True)},
+        losses={task.name: value for task, value in zip(plan.tasks, means, strict=True)},
         hypervolume=volume,
         learning_rate=state.last_rate,
         frozen=state.model.frozen,

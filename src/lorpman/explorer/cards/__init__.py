@@ -1,0 +1,1 @@
+"""The cards of the explorer page, one file each: what it shows, and what answers put into it."""

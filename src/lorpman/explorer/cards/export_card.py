@@ -1,0 +1,42 @@
+"""The card from which the chosen network is taken away."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from dash import html
+
+from lorpman.explorer import sentences
+from lorpman.explorer.cards.card_frame import card, command_with_copy, extra
+from lorpman.explorer.opened_run import OpenedRun
+from lorpman.explorer.queries import FORMATS
+
+
+def export_card() -> Any:
+    """A button per file format, the command that does the same, and a link to this view."""
+    buttons = [
+        html.Button(
+            [html.Strong(f".{suffix}"), html.Span(what)],
+            className="take",
+            **extra(format=suffix),
+        )
+        for suffix, what in FORMATS.items()
+    ]
+    return card(
+        "Take it",
+        html.Div(buttons, className="takes"),
+        html.P(id="taken", className="hint", role="status"),
+        html.P("The same in a terminal:", className="label"),
+        command_with_copy("command"),
+        html.P("This view as a link:", className="label"),
+        command_with_copy("link"),
+        name="take",
+        why="A file that runs without lorpman, zipped with a card that says what it is: settings, "
+        "preference, scores, checksum.",
+    )
+
+
+def export_command(run: OpenedRun, alpha: Sequence[float]) -> str:
+    """How to export the same network in a terminal."""
+    parts = ["lorpman", "export", str(run.path), "--alpha", sentences.alpha_text(alpha)]
+    return shlex.join([*parts, "--to", "model.onnx"])

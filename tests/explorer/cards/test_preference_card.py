@@ -1,0 +1,44 @@
+"""Sliders and scores."""
+
+import pytest
+
+from asking import serving
+from browser import move
+from lorpman.explorer.cards.preference_card import preference_card, score_tiles
+from lorpman.explorer.opened_run import open_runs
+
+
+def test_the_toy_problem(window, toy):
+    with serving([toy]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        move(view, 0.8)
+        assert set(view.scores()) == {"f1", "f2"}
+        assert "lower is better" in view.page.text_content("#scores")
+
+
+def bars(run, scores):
+    """How far the bars of the tiles reach."""
+    return [float(tile.children[2].style["--part"]) for tile in score_tiles(run, scores)]
+
+
+def test_a_bar_reaches_from_the_worst_to_the_best_of_the_front(opened, toy):
+    low, high = (end.tolist() for end in (opened.front.scores.amin(0), opened.front.scores.amax(0)))
+    assert bars(opened, low) == [0, 0]
+    assert bars(opened, high) == [1, 1]
+    assert bars(opened, [2.0, -1.0]) == [1, 0]
+    assert bars(opened, [(a + b) / 2 for a, b in zip(low, high, strict=True)]) == pytest.approx(
+        [0.5, 0.5], abs=1e-3
+    )
+    (losses,) = open_runs([toy], None)
+    assert bars(losses, losses.front.scores.amin(0).tolist()) == [1, 1]
+
+
+def test_every_number_of_tasks_has_the_controls_that_fit(opened, faces, objects):
+    kinds = []
+    for run in (opened, *open_runs([faces[0]], None), *open_runs([objects[0]], None)):
+        card = preference_card([run])
+        ids = [getattr(part, "id", None) for part in card._traverse()]
+        sliders = [one for one in ids if isinstance(one, dict) and one["type"] == "weight"]
+        kinds.append((len(sliders), "ternary" in ids))
+    assert kinds == [(1, False), (3, True), (20, False)]
