@@ -9,11 +9,13 @@ Writes the table as Markdown and JSON. Runs that are already there are not train
 
 import argparse
 import itertools
-import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 from lorpman.lab.problems.registry import get_problem
+from lorpman.lab.reproduce.run_record import table_json
 from lorpman.lab.runs.directory import data_root
 from lorpman.lab.runs.evaluation import evaluate_run
 from lorpman.lab.runs.spec import Spec
@@ -79,7 +81,7 @@ def main() -> None:
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
-    options.out.with_suffix(".json").write_text(json.dumps(rows, indent=2) + "\n")
+    options.out.with_suffix(".json").write_text(table_json(shlex.join(["python", *sys.argv]), rows))
 
 
 if __name__ == "__main__":

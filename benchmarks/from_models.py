@@ -10,7 +10,8 @@ the data of multimnist (LORPMAN_DATA).
 
 import argparse
 import copy
-import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from lorpman.lab.datasets import overlaid_pairs
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.networks.lenet import lenet
 from lorpman.lab.problems.multimnist import tasks
+from lorpman.lab.reproduce.run_record import table_json
 from lorpman.lab.runs.directory import data_root
 
 RANKS = (1, 2, 4, 8, 16, 64)
@@ -95,7 +97,7 @@ def write(out: Path, rows: list[dict[str, Any]]) -> None:
         lines.append("| " + " | ".join(cells) + " |")
     out.parent.mkdir(parents=True, exist_ok=True)
     out.with_suffix(".md").write_text("\n".join(lines) + "\n")
-    out.with_suffix(".json").write_text(json.dumps(rows, indent=2) + "\n")
+    out.with_suffix(".json").write_text(table_json(shlex.join(["python", *sys.argv]), rows))
 
 
 if __name__ == "__main__":

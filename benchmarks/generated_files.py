@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lorpman.lab.reproduce.requirements import GENERATED
+from lorpman.lab.reproduce.data_requirements import GENERATED
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from small_files import write_celeba, write_cityscapes, write_utkface

@@ -1,36 +1,32 @@
 """Whether kept runs obey the preference: order and violations of every continuous method.
 
-    python benchmarks/kept_order.py results/multimnist results/recipe results/census \\
+    python benchmarks/kept_order.py results/reproduce/multimnist-table.json \\
+        results/recipe/comparison.json results/reproduce/census-table.json \\
         --out results/order/methods.md
 
-reads the fronts of all runs METHOD-SEED in these folders; nothing is trained.
+reads the fronts of all runs in these files; nothing is trained.
 """
 
 import argparse
-import re
 import shlex
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from lorpman.front.front import Front
 from lorpman.lab.methods.registry import METHODS
-from lorpman.lab.runs.directory import read_spec
+from lorpman.lab.reproduce.run_record import RunRecord, read_records
 
 
-def row(folder: Path, method: str) -> list[str] | None:
-    """Over all seeds of a method in ``folder``; None if there is no run of it."""
-    # Not those of phn-hvi for phn.
-    runs = sorted(run for run in folder.iterdir() if re.fullmatch(rf"{method}-\d+", run.name))
-    if not runs:
-        return None
-    fronts = [Front.load(run / "front.json") for run in runs]
+def cells(path: Path, records: Sequence[RunRecord]) -> list[str]:
+    """Over all seeds of one method."""
+    fronts = [record.front for record in records]
     orders = [front.order() for front in fronts]
     violations, pairs = (sum(getattr(o, key) for o in orders) for key in ("violations", "pairs"))
     return [
-        str(folder),
-        read_spec(runs[0]).problem.name,
-        method,
+        path.stem,
+        records[0].problem,
+        records[0].method,
         f"{statistics.fmean(float(front.hypervolume()) for front in fronts):.4f}",
         f"{statistics.fmean(order.correlation for order in orders):.2f}",
         ", ".join(f"{order.correlation:.2f}" for order in orders),
@@ -40,18 +36,23 @@ def row(folder: Path, method: str) -> list[str] | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     continuous = [method.name for method in METHODS.values() if method.kind == "continuous"]
-    rows = [row(folder, method) for folder in options.folders for method in continuous]
-    head = ["folder", "problem", "method", "hypervolume", "order", "by seed", "violations"]
+    rows = []
+    for path in options.files:
+        records = sorted(read_records(path), key=lambda record: record.seed)
+        for method in continuous:
+            if of_method := [record for record in records if record.method == method]:
+                rows.append(cells(path, of_method))
+    head = ["file", "problem", "method", "hypervolume", "order", "by seed", "violations"]
     text = [
         f"Kept runs, test fronts, mean over seeds. Made by `{shlex.join(['python', *sys.argv])}`.",
         "",
         "| " + " | ".join(head) + " |",
         "|---|---|---|---:|---:|---|---:|",
-        *("| " + " | ".join(cells) + " |" for cells in rows if cells is not None),
+        *("| " + " | ".join(row) + " |" for row in rows),
     ]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text("\n".join(text) + "\n")

@@ -1,6 +1,6 @@
-"""Two processes: the same preferences on both, or its own on each?
+"""Compare two processes with the same preferences on both with a set of its own on each.
 
-    python benchmarks/preferences.py --out results/scale/preferences
+    python benchmarks/preferences.py --out results/multidigits/preferences
 
 trains multidigits with two processes, either way, at two window sizes and several seeds, and
 writes the test hypervolumes as Markdown. One thread per process: OMP_NUM_THREADS=1.

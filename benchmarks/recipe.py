@@ -13,12 +13,14 @@ one that is not.
 """
 
 import argparse
-import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 from lorpman.errors import TrainingDiverged
 from lorpman.lab.compare import run_directory
+from lorpman.lab.reproduce.run_record import table_json
 from lorpman.lab.runs.directory import data_root, epochs_done
 from lorpman.lab.runs.evaluation import evaluate_run
 from lorpman.lab.runs.spec import Spec
@@ -123,7 +125,7 @@ def main() -> None:
     )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.with_suffix(".md").write_text("\n".join([head, "", *table(rows)]) + "\n")
-    options.out.with_suffix(".json").write_text(json.dumps(rows, indent=2) + "\n")
+    options.out.with_suffix(".json").write_text(table_json(shlex.join(["python", *sys.argv]), rows))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ curve, over a point of ten numbers, with each scalarisation and three seeds. Wri
 """
 
 import argparse
-import json
+import shlex
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import lorpman as lp
 from lorpman.front.plot_style import COLOURS, save_figure
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.problems.known_fronts import KNOWN, distance_to_front
+from lorpman.lab.reproduce.run_record import table_json
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import fit_spec
 from lorpman.training.devices import Engine
@@ -120,7 +122,9 @@ def main() -> None:
         )
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "scalarisations.md").write_text("\n".join(lines) + "\n")
-    (options.out / "scalarisations.json").write_text(json.dumps(rows, indent=2) + "\n")
+    (options.out / "scalarisations.json").write_text(
+        table_json(shlex.join(["python", *sys.argv]), rows)
+    )
     draw(fronts, options.out / "scalarisations.png")
 
 

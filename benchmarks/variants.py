@@ -8,7 +8,7 @@ writes one table as Markdown and JSON. Runs that are already there are not train
 """
 
 import argparse
-import json
+import itertools
 import shlex
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from lorpman.lab.compare import compare
 from lorpman.lab.comparison_table import MethodResults
+from lorpman.lab.reproduce.run_record import compact_json, record_run
 from lorpman.lab.runs.directory import data_root
 from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.settings import parse_assignments
@@ -30,7 +31,7 @@ def cells(problem: str, variant: str, row: MethodResults) -> list[str]:
     return [problem, row.method, variant, volume, order, violations, f"{row.parameters:,}"]
 
 
-def main() -> None:
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", nargs="+")
     parser.add_argument("--methods", default="lorpman")
@@ -42,8 +43,20 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/variants"))
-    options = parser.parse_args()
+    return parser.parse_args()
 
+
+def described(row: dict[str, Any], folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """A row of the comparison for JSON, with the runs themselves and their automatic ranks."""
+    directories = [folder / run for run in row["runs"]]
+    last_notes = [read_epoch_log(directory)[-1] for directory in directories]
+    ranks = [note["ranks"] for note in last_notes if "ranks" in note]
+    runs = [record_run(directory, about["overrides"]).to_json() for directory in directories]
+    return {**about, "ranks": ranks, **row, "runs": runs}
+
+
+def main() -> None:
+    options = read_options()
     seeds = [int(seed) for seed in options.seeds.split(",")]
     rows: list[dict[str, Any]] = []
     head = ["problem", "method", "variant", "hypervolume", "order", "violations", "parameters"]
@@ -51,30 +64,30 @@ def main() -> None:
     variants = [(text, options.recipe) for text in options.variant]
     if options.preset:
         variants.insert(0, ("the preset", None))
-    for problem in options.problems:
-        for text, recipe in variants:
-            name, _, settings = text.partition(":")
-            overrides = parse_assignments([*options.set, *settings.split()])
-            table = compare(
-                problem,
-                options.methods.split(","),
-                seeds,
-                options.runs / problem,
-                data_root(None),
-                scale=options.scale,
-                recipe=recipe,
-                overrides=overrides,
-            )
-            if table.failures:
-                raise SystemExit(f"{name}: {table.failures}")
-            lines += [cells(problem, name, row) for row in table.rows]
-            for row in table.to_json()["rows"]:
-                notes = [read_epoch_log(options.runs / problem / run)[-1] for run in row["runs"]]
-                # Of automatic ranks, those at the end, by run.
-                ranks = [note["ranks"] for note in notes if "ranks" in note]
-                about = {"variant": name, "recipe": recipe, "scale": options.scale}
-                rows.append({**about, "overrides": overrides, "ranks": ranks, **row})
-            print(lines[-1], flush=True)
+    for problem, (text, recipe) in itertools.product(options.problems, variants):
+        name, _, settings = text.partition(":")
+        overrides = parse_assignments([*options.set, *settings.split()])
+        folder = options.runs / problem
+        table = compare(
+            problem,
+            options.methods.split(","),
+            seeds,
+            folder,
+            data_root(None),
+            scale=options.scale,
+            recipe=recipe,
+            overrides=overrides,
+        )
+        if table.failures:
+            raise SystemExit(f"{name}: {table.failures}")
+        lines += [cells(problem, name, row) for row in table.rows]
+        about = {"variant": name, "recipe": recipe, "scale": options.scale, "overrides": overrides}
+        rows += [described(row, folder, about) for row in table.to_json()["rows"]]
+        print(lines[-1], flush=True)
+    write(options.out, seeds, lines, rows)
+
+
+def write(out: Path, seeds: list[int], lines: list[list[str]], rows: list[dict[str, Any]]) -> None:
     command = shlex.join(["python", *sys.argv])
     text = [
         "Test hypervolume, "
@@ -89,9 +102,9 @@ def main() -> None:
         "",
         f"    {command}",
     ]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".md").write_text("\n".join(text) + "\n")
-    options.out.with_suffix(".json").write_text(json.dumps(rows, indent=2) + "\n")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".md").write_text("\n".join(text) + "\n")
+    out.with_suffix(".json").write_text(compact_json({"command": command, "rows": rows}))
 
 
 if __name__ == "__main__":

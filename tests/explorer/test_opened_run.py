@@ -56,12 +56,12 @@ def test_a_run_without_a_front_is_refused_with_the_way_out(digits, tmp_path):
 
 
 def test_a_run_without_weights_shows_its_front_and_says_why_it_stands_still(window):
-    """MultiMNIST, as kept in the repository."""
-    with serving([ROOT / "results/multimnist/lorpman-0"]) as explorer:
+    """MultiMNIST, kept without its weights."""
+    with serving([ROOT / "tests/kept_runs/lorpman-0"]) as explorer:
         view = window(explorer.url)
         view.settled()
         assert "weights are not here" in view.page.text_content("#moving")
-        front = Front.load(ROOT / "results/multimnist/lorpman-0/front.json")
+        front = Front.load(ROOT / "tests/kept_runs/lorpman-0/front.json")
         click_point(view, "lorpman-0", 3, "alpha=0.3,0.7")
         view.settled()
         assert list(view.scores().values()) == pytest.approx(front.scores[3].tolist(), abs=1e-4)

@@ -14,6 +14,7 @@ from front.exported import ALPHA, Net, exportable, names_in
 from lorpman.training import checkpoint
 
 
+@pytest.mark.slow
 def test_a_state_dict_loads_without_lorpman(tmp_path):
     model, x = exportable(), torch.randn(5, 1, 8, 8)
     written = lp.export(model, ALPHA, tmp_path / "model.safetensors", card={"purpose": "a test"})

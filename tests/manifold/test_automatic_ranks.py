@@ -207,6 +207,7 @@ def test_resuming_gives_the_same_bits(tmp_path, stop):
     assert_resumes_to_the_same_bits(make, _fit, tmp_path / "checkpoint.safetensors", stop)
 
 
+@pytest.mark.slow
 def test_a_run_stores_and_shows_its_ranks(tmp_path):
     settings = {"rank": "auto", "budget": 1000, "epochs": 2, "watch_samples": 50}
     train(

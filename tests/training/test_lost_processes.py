@@ -178,6 +178,7 @@ with together(fabric):
 """
 
 
+@pytest.mark.slow
 def test_a_death_is_noticed_without_a_message(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(LOSING)
@@ -188,6 +189,7 @@ def test_a_death_is_noticed_without_a_message(tmp_path):
         assert len(lines) == (how == "waits"), done.stderr
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_first_process_that_died_before_they_met(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("from lorpman.training.devices import Engine\nEngine(devices=2).start([])\n")

@@ -74,6 +74,7 @@ def test_other_errors_of_a_rule_are_its_own():
 
 
 @pytest.mark.filterwarnings("ignore")  # of the compiler itself
+@pytest.mark.slow
 def test_compiled_networks_train_alike_through_the_freeze_epoch():
     from torch._dynamo.utils import counters
 

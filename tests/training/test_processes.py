@@ -110,6 +110,7 @@ torch.save(values, f"{sys.argv[2]}/{sys.argv[1]}-{fabric.global_rank}.pt")
 
 
 @pytest.mark.parametrize(("rule", "rank"), [("by hand", "1"), ("linear", "auto")])
+@pytest.mark.slow
 def test_processes_agree_on_gradients_that_a_rule_sets_by_hand_and_on_ranks(tmp_path, rule, rank):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

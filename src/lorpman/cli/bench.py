@@ -30,18 +30,17 @@ def bench(
     data: DataDirectory = None,
 ) -> None:
     """Measure what a front costs beside plain training; print a table, write JSON and pictures."""
-    from lorpman.lab.bench.all_rows import ROWS
-    from lorpman.lab.bench.all_studies import STUDIES
-    from lorpman.lab.bench.measure import RESULTS, choose, run
     from lorpman.lab.bench.pictures import draw
+    from lorpman.lab.bench.registry import ROWS, STUDIES
+    from lorpman.lab.bench.run_benchmark import RESULTS, choose_parts, run_benchmark
     from lorpman.lab.bench.table import as_text
     from lorpman.lab.bench.timing import Conditions
     from lorpman.lab.runs.directory import data_root
 
-    chosen = choose(only, [part.name for part in (*ROWS, *STUDIES)])
+    chosen = choose_parts(only, [part.name for part in (*ROWS, *STUDIES)])
     conditions = Conditions(_count_threads(threads), quick, data_root(data))
     _make_folder(out)
-    report = run(
+    report = run_benchmark(
         [row for row in ROWS if row.name in chosen],
         [study for study in STUDIES if study.name in chosen],
         conditions,

@@ -39,10 +39,10 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Make a table or figure of the paper again; train the runs that it lacks."""
-    from lorpman.lab.reproduce.make import reproduce as make
-    from lorpman.lab.reproduce.make import write
+    from lorpman.lab.reproduce.data_requirements import describe
     from lorpman.lab.reproduce.registry import REPRODUCTIONS, get_reproduction
-    from lorpman.lab.reproduce.requirements import describe
+    from lorpman.lab.reproduce.train_and_measure import reproduce as make
+    from lorpman.lab.reproduce.train_and_measure import write
     from lorpman.lab.runs.directory import data_root
 
     root = data_root(data)

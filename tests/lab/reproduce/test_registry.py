@@ -23,11 +23,11 @@ def test_the_names_are_those_of_the_paper():
 def test_every_row_gives_runs_that_differ(name, scale):
     row = REPRODUCTIONS[name]
     plan = row.plan(scale)
-    needed = row.needed(scale, plan.seeds)
-    assert len(needed) >= len(plan.seeds) > 0
-    identities = [one.spec.identity() for one in needed]
+    planned = row.planned_runs(scale, plan.seeds)
+    assert len(planned) >= len(plan.seeds) > 0
+    identities = [one.spec.identity() for one in planned]
     assert all(identity not in identities[:i] for i, identity in enumerate(identities))
-    assert len({one.name for one in needed}) == len(needed)
+    assert len({one.name for one in planned}) == len(planned)
     assert len({line.label for line in row.lines}) == len(row.lines)
 
 
@@ -42,11 +42,14 @@ def test_laptop_scale_ends_within_an_hour(name):
 def test_tables_and_figures_of_one_problem_share_their_runs():
     for problem, scale in (("multimnist", "paper"), ("census", "laptop"), ("cifar100", "laptop")):
         table, figure = (REPRODUCTIONS[f"{problem}-{kind}"] for kind in ("table", "figure"))
-        assert [one.spec.identity() for one in table.needed(scale, (0,))] == [
-            one.spec.identity() for one in figure.needed(scale, (0,))
+        assert [one.spec.identity() for one in table.planned_runs(scale, (0,))] == [
+            one.spec.identity() for one in figure.planned_runs(scale, (0,))
         ]
     ablations = [
-        [one.spec.identity() for one in REPRODUCTIONS[f"ablation-{kind}"].needed("laptop", (0,))]
+        [
+            one.spec.identity()
+            for one in REPRODUCTIONS[f"ablation-{kind}"].planned_runs("laptop", (0,))
+        ]
         for kind in ("orthogonality", "rank", "scale")
     ]
     assert [one for one in ablations[0] if one in ablations[1] and one in ablations[2]]
@@ -56,7 +59,7 @@ def test_every_ablation_contains_the_preset_itself():
     for name in NAMES:
         if name.startswith("ablation"):
             row = REPRODUCTIONS[name]
-            found = [one.spec for one in row.needed("paper", (0,))]
+            found = [one.spec for one in row.planned_runs("paper", (0,))]
             preset = get_problem("utkface").preset().methods["lorpman"]
             assert any(preset.items() <= spec.settings().items() for spec in found), name
 

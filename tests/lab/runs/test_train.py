@@ -137,6 +137,7 @@ def _kill_until_done(run, whole, kills, seed):
     return int(killed), int(writing)
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(tmp_path, whole):
     killed, writing = _kill_until_done(tmp_path / "run", whole, kills=4, seed=0)
     assert killed >= 2
@@ -158,6 +159,7 @@ def test_killed_at_twenty_random_moments(tmp_path, whole):
     ("number", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.soak), (signal.SIGTERM, 143)],
 )
+@pytest.mark.slow
 def test_a_signal_ends_the_command_cleanly(tmp_path, whole, number, code):
     run = tmp_path / "run"
     with subprocess.Popen(_command(run, *OPTIONS), stderr=subprocess.PIPE, text=True) as process:
@@ -177,6 +179,7 @@ def _fill(disk):
             filler.write(b"0" * 1024)
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_training_and_keeps_the_last_checkpoint(tmp_path, whole):
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -37,6 +37,7 @@ def alone(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_loss_curve_of_one(tmp_path, alone):
     out = tmp_path / "run"
     done = subprocess.run(
@@ -78,6 +79,7 @@ def _children(pid):
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="finds processes in /proc")
 @pytest.mark.parametrize("first_dies", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.slow
 def test_one_process_dying_ends_the_run_with_a_message(tmp_path, first_dies):
     out = tmp_path / "run"
     started = _command(out, *TWO, "--epochs", 200)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.front.evaluate import evaluate
-from lorpman.lab.bench.row import Measured
-from lorpman.lab.bench.subprocesses import run_python
+from lorpman.lab.bench.benchmark_row import Measurement
+from lorpman.lab.bench.fresh_process import run_python
 from lorpman.lab.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.lab.bench.workload import Workload, census, lenet, resnet
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
@@ -22,7 +22,7 @@ from lorpman.task import Task
 _TOLERANCE = 1e-5
 
 
-def front_evaluation(conditions: Conditions) -> Measured:
+def front_evaluation(conditions: Conditions) -> Measurement:
     """``lp.evaluate`` at 11 preferences against 11 passes of a plain network.
 
     Both get ready batches, so that neither pays for cutting them; the plain network gets images
@@ -48,7 +48,7 @@ def front_evaluation(conditions: Conditions) -> Measured:
             times, "lorpman", "plain, channels last"
         )
     }
-    return Measured(ratio(times, "lorpman", "plain"), times, also)
+    return Measurement(ratio(times, "lorpman", "plain"), times, also)
 
 
 def _nchw(workload: Workload) -> list[tuple[Tensor, list[Tensor]]]:
@@ -68,7 +68,7 @@ def _plain_pass(network: nn.Module, tasks: list[Task], loader: list[Batch]) -> l
     return totals
 
 
-def switching(conditions: Conditions) -> Measured:
+def switching(conditions: Conditions) -> Measurement:
     """``theta(alpha)`` loaded into a plain network that is already there, against a forward pass.
 
     A program that serves many preferences keeps one network and changes its weights. The time
@@ -84,7 +84,7 @@ def switching(conditions: Conditions) -> Measured:
             times, "switch, census", "forward, census"
         ),
     }
-    return Measured(ratio(times, "switch", "forward"), times, also, note)
+    return Measurement(ratio(times, "switch", "forward"), times, also, note)
 
 
 def _switching(workload: Workload, suffix: str) -> dict[str, Callable[[], object]]:
@@ -107,7 +107,7 @@ def _switching(workload: Workload, suffix: str) -> dict[str, Callable[[], object
     }
 
 
-def orthogonality_term(conditions: Conditions) -> Measured:
+def orthogonality_term(conditions: Conditions) -> Measurement:
     """The term as presets use it, with its gradient, against a way that builds every ``B_i A_i``.
 
     Both look at the same three of 40 tasks, as the method has it above three tasks; the other
@@ -128,7 +128,7 @@ def orthogonality_term(conditions: Conditions) -> Measured:
     )
     also = {"against building only three B A": ratio(times, "lorpman", "three B A")}
     note = f"ResNet-18, rank 32, with the gradient; the values agree to {_TOLERANCE:g}"
-    return Measured(ratio(times, "lorpman", "every B A"), times, also, note)
+    return Measurement(ratio(times, "lorpman", "every B A"), times, also, note)
 
 
 def _three(model: LowRank) -> list[int]:
@@ -173,7 +173,7 @@ def _low_rank(workload: Workload) -> LowRank:
     return model.eval()
 
 
-def import_time(conditions: Conditions) -> Measured:
+def import_time(conditions: Conditions) -> Measurement:
     """Seconds that ``import lorpman`` takes in a process that has imported torch."""
     clock = "process_time" if conditions.cpu_time else "perf_counter"
     code = (
@@ -185,6 +185,6 @@ def import_time(conditions: Conditions) -> Measured:
     began = time.perf_counter()
     run_python(code, [], conditions.threads)  # the first one may have to read from the disk
     rounds = conditions.rounds(time.perf_counter() - began)
-    found = [float(run_python(code, [], conditions.threads).output) for _ in range(rounds)]
-    times: Times = {"import lorpman": found}
-    return Measured(statistics.median(found), times)
+    seconds = [float(run_python(code, [], conditions.threads).output) for _ in range(rounds)]
+    times: Times = {"import lorpman": seconds}
+    return Measurement(statistics.median(seconds), times)

@@ -9,16 +9,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lorpman.errors import UsageError
-from lorpman.lab.bench import compile_and_bf16, growth, rivals
+from lorpman.lab.bench import compile_and_bf16_study, growth_study, rivals_study
 from lorpman.lab.bench.table import as_markdown
 
 _PART = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(page: str, described: Mapping[str, Any]) -> str:
-    """``page`` with every part that stands between marks made from a run's JSON.
+def fill_page(page: str, described: Mapping[str, Any]) -> str:
+    """Write every part that stands between marks anew.
 
-    >>> filled("<!-- bench: table -->\\n<!-- end -->", {"rows": [], "studies": []})[:27]
+    Args:
+        page: The text with the marks.
+        described: The JSON of a run of the benchmark.
+
+    Returns:
+        The page; what is outside of the marks is as it was.
+
+    Raises:
+        UsageError: If a mark names a part that there is not.
+
+    >>> fill_page("<!-- bench: table -->\\n<!-- end -->", {"rows": [], "studies": []})[:27]
     '<!-- bench: table -->\\n\\n| ro'
     """
 
@@ -57,7 +67,7 @@ def _study(described: Mapping[str, Any], name: str, render: Callable[[Any], str]
 _PARTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "conditions": _conditions,
     "table": lambda described: as_markdown(described["rows"]),
-    "rivals": lambda described: _study(described, "rivals", rivals.markdown),
-    "switches": lambda described: _study(described, "switches", compile_and_bf16.markdown),
-    "growth": lambda described: _study(described, "growth", growth.markdown),
+    "rivals": lambda described: _study(described, "rivals", rivals_study.markdown),
+    "switches": lambda described: _study(described, "switches", compile_and_bf16_study.markdown),
+    "growth": lambda described: _study(described, "growth", growth_study.markdown),
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lorpman.front.plot_style import save_figure
-from lorpman.lab.bench.table import number
+from lorpman.lab.bench.table import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,8 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     for place, row in enumerate(shown):
         part = row["value"] / row["target"]
         axes.barh(place, part, color=_MET if row["status"] == "met" else _MISSED, height=0.6)
-        said = f"{number(row['value'], row['unit'])} of {number(row['target'], row['unit'])}"
+        value, target = (format_number(row[key], row["unit"]) for key in ("value", "target"))
+        said = f"{value} of {target}"
         # On white, since the line of the target may pass behind it.
         white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
         axes.text(part + 0.02, place, said, va="center", fontsize=8, bbox=white)
@@ -37,25 +38,25 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     save_figure(figure, path)
 
 
-def draw_growth(found: Mapping[str, Any], path: Path) -> None:
+def draw_growth(study: Mapping[str, Any], path: Path) -> None:
     """Time above and memory below, against m, r and b, with what the formulas say."""
     from matplotlib.figure import Figure
 
-    from lorpman.lab.bench.growth import NAMES
+    from lorpman.lab.bench.growth_study import NAMES
 
-    axes_names = list(found["axes"])
+    axes_names = list(study["axes"])
     figure = Figure(figsize=(11.0, 6.4), layout="constrained")
     grid = figure.subplots(2, len(axes_names), squeeze=False)
     for column, axis in enumerate(axes_names):
-        points = found["axes"][axis]
+        points = study["axes"][axis]
         _growth_lines(grid[0][column], points, axis, "seconds", 1e3)
         _growth_lines(grid[1][column], points, axis, "bytes", 2**-20)
         grid[1][column].set_xlabel(NAMES[axis])
     grid[0][0].set_ylabel("milliseconds of a step")
     grid[1][0].set_ylabel("MiB at the peak of a step")
     grid[0][0].legend(frameon=False, fontsize=8)
-    base = ", ".join(f"{axis}={value}" for axis, value in found["base"].items())
-    figure.suptitle(f"Growth of a LORPMAN step ({found['network']}; otherwise {base})", fontsize=11)
+    base = ", ".join(f"{axis}={value}" for axis, value in study["base"].items())
+    figure.suptitle(f"Growth of a LORPMAN step ({study['network']}; otherwise {base})", fontsize=11)
     save_figure(figure, path)
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from lorpman.lab.bench.benchmark_row import Measurement
 from lorpman.lab.bench.member_layers import member_layers_step
-from lorpman.lab.bench.row import Measured
 from lorpman.lab.bench.steps import fit_step, plain_steps
 from lorpman.lab.bench.timing import Conditions, Times, interleave, ratio
 from lorpman.lab.bench.workload import Workload, census, lenet, resnet, vgg
@@ -16,10 +16,19 @@ _HALF_WIDTH = "quick: the network at half its width"
 _PAMAL_BYTES = 9 * 2**30
 
 
-def step_row(workload: Workload, conditions: Conditions, note: str = "") -> Measured:
-    """LORPMAN's step against as many plain steps as it has preferences."""
+def step_row(workload: Workload, conditions: Conditions, note: str = "") -> Measurement:
+    """Measure LORPMAN's step against as many plain steps as it has preferences.
+
+    Args:
+        workload: What is trained.
+        conditions: How to measure.
+        note: What a reader must know about the number.
+
+    Returns:
+        The ratio, and the one against plain steps that are tuned as ours are.
+    """
     times = interleave(_contenders(workload), conditions)
-    return Measured(ratio(times, "lorpman", "plain"), times, _second_numbers(times), note)
+    return Measurement(ratio(times, "lorpman", "plain"), times, _second_numbers(times), note)
 
 
 def _contenders(workload: Workload) -> dict[str, Callable[[], object]]:
@@ -32,27 +41,30 @@ def _contenders(workload: Workload) -> dict[str, Callable[[], object]]:
 
 
 def _second_numbers(times: Times) -> dict[str, float]:
-    found = {f"against plain steps {TUNED}": ratio(times, "lorpman", "plain, tuned")}
+    numbers = {f"against plain steps {TUNED}": ratio(times, "lorpman", "plain, tuned")}
     for rival in ("pamal, layers of members", "pamal, lp.Convex"):
         if rival in times:
-            found[f"{rival}, against plain"] = ratio(times, rival, "plain")
-    return found
+            numbers[f"{rival}, against plain"] = ratio(times, rival, "plain")
+    return numbers
 
 
-def lenet_step(conditions: Conditions) -> Measured:
+def lenet_step(conditions: Conditions) -> Measurement:
+    """MultiMNIST's network."""
     return step_row(lenet(), conditions)
 
 
-def census_step(conditions: Conditions) -> Measured:
+def census_step(conditions: Conditions) -> Measurement:
+    """Census's network."""
     return step_row(census(), conditions)
 
 
-def resnet_step(conditions: Conditions) -> Measured:
+def resnet_step(conditions: Conditions) -> Measurement:
+    """CelebA's network; a quick run has it at half its width."""
     workload = resnet(width=32 if conditions.quick else 64)
     return step_row(workload, conditions, _HALF_WIDTH if conditions.quick else "")
 
 
-def vgg_step(conditions: Conditions) -> Measured:
+def vgg_step(conditions: Conditions) -> Measurement:
     """Beside LORPMAN: PaMaL as it is publicly written, and ours."""
     workload = vgg(width=32 if conditions.quick else 64)
     contenders = _contenders(workload)
@@ -63,7 +75,7 @@ def vgg_step(conditions: Conditions) -> Measured:
         contenders["pamal, layers of members"] = member_layers_step(workload)
         contenders["pamal, lp.Convex"] = fit_step(workload, "pamal")
     times = interleave(contenders, conditions)
-    return Measured(ratio(times, "lorpman", "plain"), times, _second_numbers(times), note)
+    return Measurement(ratio(times, "lorpman", "plain"), times, _second_numbers(times), note)
 
 
 def _available_memory() -> float:
@@ -72,5 +84,5 @@ def _available_memory() -> float:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
         return math.inf
-    found = [line.split() for line in lines if line.startswith("MemAvailable:")]
-    return 1024 * float(found[0][1]) if found else math.inf
+    available = [line.split() for line in lines if line.startswith("MemAvailable:")]
+    return 1024 * float(available[0][1]) if available else math.inf

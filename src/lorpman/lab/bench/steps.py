@@ -66,16 +66,31 @@ class FitStep:
 def fit_step(
     workload: Workload, method: str = "lorpman", engine: Engine = _PLAIN_ENGINE
 ) -> FitStep:
-    """A step of ``method`` on a workload, as a run of its preset takes it."""
+    """Make a step of a method on a workload, as a run of its preset takes it.
+
+    Args:
+        workload: Network, tasks and mini-batch.
+        method: Its name.
+        engine: Devices and precision.
+
+    Returns:
+        The step, to be called.
+    """
     spec, model = workload.spec_of(method), workload.manifold(method)
     return FitStep(spec, model, workload.tasks, workload.fit_batch(), engine)
 
 
 def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callable[[], None]:
-    """``passes`` steps of plain training on the mean loss: the same network, batch, optimiser.
+    """Make steps of plain training on the mean loss: the same network, batch and optimiser.
 
-    As PyTorch does it unless told otherwise, or ``tuned`` as a run of ours is: images
-    channels-last, the optimiser fused.
+    Args:
+        workload: Network, tasks and mini-batch.
+        passes: How many steps a call takes.
+        tuned: Whether images are channels-last and the optimiser is fused, as in a run of ours;
+            if not, all is as PyTorch does it unless told otherwise.
+
+    Returns:
+        A function that takes the steps.
     """
     torch.manual_seed(0)
     network = workload.network().train()
@@ -92,7 +107,16 @@ def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callabl
 
 
 def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
-    """The mean of the tasks' losses, as anybody would write it down."""
+    """The mean of the tasks' losses, as anybody would write it down.
+
+    Args:
+        outputs: The network's, one for each task.
+        batch: Inputs, which are not looked at, and one target for each task.
+        tasks: Their losses count.
+
+    Returns:
+        A scalar.
+    """
     triples = zip(tasks, outputs, batch[1], strict=True)
     return torch.stack([task.loss(output, target) for task, output, target in triples]).mean()
 

@@ -9,8 +9,8 @@ from lorpman.lab.bench.timing import Conditions
 
 
 @dataclass(frozen=True)
-class StudyOutcome:
-    """What a study found, as plain values."""
+class StudyResult:
+    """A study after it was run; what it found is plain values, ready for JSON."""
 
     name: str
     what: str
@@ -20,6 +20,7 @@ class StudyOutcome:
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
+        """All fields as plain values."""
         return asdict(self)
 
 
@@ -31,13 +32,20 @@ class Study:
     what: str
     measure: Callable[[Conditions], dict[str, Any]]
 
-    def run(self, conditions: Conditions) -> StudyOutcome:
-        """What it found; a failure is an outcome too."""
+    def run(self, conditions: Conditions) -> StudyResult:
+        """Run the study.
+
+        Args:
+            conditions: How it measures.
+
+        Returns:
+            What it found; a failure is a result too, so that it does not lose the other parts.
+        """
         began = time.perf_counter()
         try:
             found = self.measure(conditions)
-        except Exception as error:  # one study must not lose the others
+        except Exception as error:
             note = " ".join(f"{type(error).__name__}: {error}".split())
             seconds = time.perf_counter() - began
-            return StudyOutcome(self.name, self.what, "failed", {}, note, seconds)
-        return StudyOutcome(self.name, self.what, "done", found, "", time.perf_counter() - began)
+            return StudyResult(self.name, self.what, "failed", {}, note, seconds)
+        return StudyResult(self.name, self.what, "done", found, "", time.perf_counter() - began)

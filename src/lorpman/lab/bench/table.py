@@ -7,11 +7,13 @@ HEADER = ("row", "what", "at most", "measured", "")
 _WORDS = {"met": "met", "missed": "NOT met", "skipped": "skipped", "failed": "FAILED"}
 
 
-def number(value: float | None, unit: str) -> str:
+def format_number(value: float | None, unit: str) -> str:
     """A measured value with its unit.
 
-    >>> number(0.913, "x"), number(0.0213, "%"), number(0.481, "s"), number(None, "x")
-    ('0.91 x', '2.1 %', '0.48 s', '-')
+    >>> format_number(0.913, "x"), format_number(0.0213, "%"), format_number(0.481, "s")
+    ('0.91 x', '2.1 %', '0.48 s')
+    >>> format_number(None, "x")
+    '-'
     """
     if value is None:
         return "-"
@@ -21,14 +23,14 @@ def number(value: float | None, unit: str) -> str:
     return f"{value:.{digits}f} {unit}"
 
 
-def lines(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def cells_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The cells of every row, from the rows of a run's JSON."""
     return [
         (
             row["name"],
             row["what"],
-            number(row["target"], row["unit"]),
-            number(row["value"], row["unit"]),
+            format_number(row["target"], row["unit"]),
+            format_number(row["value"], row["unit"]),
             _WORDS[row["status"]],
         )
         for row in rows
@@ -36,8 +38,15 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def as_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """For a terminal: aligned columns, and below them what must be known about a row."""
-    cells = [HEADER, *lines(rows)]
+    """The table for a terminal: aligned columns, and below them remarks on the rows.
+
+    Args:
+        rows: Those of a run's JSON.
+
+    Returns:
+        The text.
+    """
+    cells = [HEADER, *cells_of(rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
     text = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -48,11 +57,18 @@ def as_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """For a page."""
+    """The table for a page, with the number of rounds, and below it remarks on the rows.
+
+    Args:
+        rows: Those of a run's JSON.
+
+    Returns:
+        The text.
+    """
     head = ["| row | what | at most | measured | | rounds |", "|---|---|---|---|---|---|"]
     body = [
         "| " + " | ".join([*line, str(row["count"])]) + " |"
-        for row, line in zip(rows, lines(rows), strict=True)
+        for row, line in zip(rows, cells_of(rows), strict=True)
     ]
     notes = [f"- `{row['name']}`: {note}" for row in rows for note in _remarks(row)]
     return "\n".join([*head, *body, *([""] if notes else []), *notes])
@@ -60,5 +76,5 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _remarks(row: Mapping[str, Any]) -> list[str]:
     unit = row["unit"]
-    further = [f"{label}: {number(value, unit)}" for label, value in row["also"].items()]
+    further = [f"{label}: {format_number(value, unit)}" for label, value in row["also"].items()]
     return [*([row["note"]] if row["note"] else []), *further]

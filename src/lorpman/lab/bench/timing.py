@@ -39,6 +39,7 @@ class Conditions:
 
     @property
     def clock(self) -> Callable[[], float]:
+        """The one that is read before and after a turn."""
         return time.process_time if self.cpu_time else time.perf_counter
 
     def rounds(self, seconds: float) -> int:
@@ -57,6 +58,14 @@ def interleave(
 
     Every second round goes backwards, so that nobody always runs in the wake of the same other.
     Short contenders are called several times per turn, all equally often.
+
+    Args:
+        contenders: What is called, by name.
+        conditions: How many rounds, and which clock.
+        clock: Another one, for tests.
+
+    Returns:
+        The seconds of one call in every round, by name.
     """
     clock = clock or conditions.clock
     first = {name: _turn(call, 1, clock) for name, call in contenders.items()}
@@ -79,6 +88,14 @@ def _turn(call: Callable[[], object], calls: int, clock: Callable[[], float]) ->
 
 def ratio(times: Mapping[str, Sequence[float]], over: str, under: str) -> float:
     """The median over rounds of one contender's time by another's in the same round.
+
+    Args:
+        times: What :func:`interleave` gave.
+        over: The contender above the line.
+        under: The contender below it.
+
+    Returns:
+        The ratio, which a machine that slows down for some rounds hardly changes.
 
     >>> ratio({"ours": [2.0, 4.0, 9.0], "plain": [1.0, 4.0, 6.0]}, "ours", "plain")
     1.5

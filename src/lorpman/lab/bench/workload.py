@@ -86,7 +86,19 @@ def from_preset(
     network: Callable[[], nn.Module] | None = None,
     batch: int | None = None,
 ) -> Workload:
-    """A problem's preset with a random mini-batch of inputs ``[batch, *shape]``."""
+    """Make a workload of a problem's preset and a random mini-batch.
+
+    Args:
+        problem: Its name.
+        shape: That of one input.
+        classes: How many there are for each task.
+        overrides: Settings on top of the preset.
+        network: Another one than the problem's.
+        batch: How many inputs there are instead of the preset's batch size.
+
+    Returns:
+        The workload, with inputs ``[batch, *shape]``.
+    """
     spec = Spec.make(problem, "lorpman", 0, overrides or {})
     torch.manual_seed(0)
     tasks, count = spec.tasks(), batch or spec.training.batch_size

@@ -12,8 +12,8 @@ def _line(
     reported: tuple[float, float] | None = None,
     **more: Reported,
 ) -> Line:
-    found = {"hypervolume": Reported(*reported)} if reported else {}
-    return Line(label, "lorpman", paper, laptop, {**found, **more})
+    volume = {"hypervolume": Reported(*reported)} if reported else {}
+    return Line(label, "lorpman", paper, laptop, {**volume, **more})
 
 
 ORTHOGONALITY = (
@@ -35,9 +35,9 @@ def _rank(
 ) -> Line:
     # Matrices of the small network have a rank of 10 at most.
     laptop = {"rank": rank} if rank <= 8 else None
-    found = {"hypervolume": Reported(*reported)} if reported else {}
+    volume = {"hypervolume": Reported(*reported)} if reported else {}
     paper = {"rank": rank} if reported else None
-    return Line(f"rank {rank}", "lorpman", paper, laptop, found, parameters)
+    return Line(f"rank {rank}", "lorpman", paper, laptop, volume, parameters)
 
 
 RANK = (

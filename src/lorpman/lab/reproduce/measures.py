@@ -4,7 +4,7 @@ What needs weights or data is measured once and written to ``measured.json`` in 
 directory, so that tables can be made again from runs that were kept without their weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -14,7 +14,8 @@ from lorpman._files import read_json, write_json
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.lab.datasets.splits import batches
-from lorpman.lab.reproduce.reproduction import Column, Evidence
+from lorpman.lab.reproduce.reproduction import Column, FinishedRun
+from lorpman.lab.reproduce.run_record import Note
 from lorpman.lab.runs.directory import open_run
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.manifold.base import Manifold
@@ -26,9 +27,18 @@ MEASURED = "measured.json"
 T = TypeVar("T")
 
 
-def remembered(evidence: Evidence, key: str, measure: Callable[[], T]) -> T:
-    """What ``measured.json`` holds under ``key``; measured and written there if it is not."""
-    path = evidence.run / MEASURED
+def remembered(run: FinishedRun, key: str, measure: Callable[[], T]) -> T:
+    """Measure something once, and keep it in the run's ``measured.json``.
+
+    Args:
+        run: What is measured.
+        key: The name in that file.
+        measure: Called if the file has nothing of that name.
+
+    Returns:
+        What was measured, now or earlier; it must be something that JSON can hold.
+    """
+    path = run.directory / MEASURED
     known: dict[str, Any] = read_json(path, "measurement") if path.exists() else {}
     if key not in known:
         known[key] = measure()
@@ -36,22 +46,33 @@ def remembered(evidence: Evidence, key: str, measure: Callable[[], T]) -> T:
     return known[key]
 
 
-def data_note(evidence: Evidence) -> str:
+def data_note(run: FinishedRun) -> str:
     """How a run's data differs from the official splits, if it does."""
-    return remembered(evidence, "data", lambda: evidence.spec.load(evidence.root).note)
+    return remembered(run, "data", lambda: run.spec.load(run.data_root).note)
 
 
-def _hypervolume(evidence: Evidence) -> float:
-    return evidence.volume[0]
+def _hypervolume(run: FinishedRun) -> float:
+    """As stored with the front: sampling it again takes seconds."""
+    stored = read_json(run.directory / "front.json", "front")
+    return float(stored["hypervolume"]["value"])
 
 
-def _final_loss(evidence: Evidence) -> float:
-    """The training loss of the last epoch, a mean over tasks."""
-    return evidence.losses[-1]
+def mean_losses(notes: Sequence[Note]) -> list[float]:
+    """The training loss of every epoch, a mean over tasks.
+
+    >>> mean_losses([{"number": 0}, {"number": 1, "losses": {"left": 1.0, "right": 3.0}}])
+    [2.0]
+    """
+    by_task = [note["losses"].values() for note in notes if "losses" in note]
+    return [sum(losses) / len(losses) for losses in by_task]
 
 
-def _correlation(evidence: Evidence) -> float:
-    return remembered(evidence, "correlation", lambda: correlation(open_run(evidence.run)[1]))
+def _final_loss(run: FinishedRun) -> float:
+    return mean_losses(run.notes)[-1]
+
+
+def _correlation(run: FinishedRun) -> float:
+    return remembered(run, "correlation", lambda: correlation(open_run(run.directory)[1]))
 
 
 @torch.no_grad()
@@ -69,19 +90,22 @@ def correlation(model: Manifold) -> float:
     return cosines[:, i, j].mean().item()
 
 
-def _distance(evidence: Evidence) -> float:
+def _distance(run: FinishedRun) -> float:
     """From the points at the traced preferences to their places in the toy's Pareto set."""
     from lorpman.lab.problems.toy import TRACED, optimum
 
-    reached = torch.tensor(evidence.notes[-1]["theta"], dtype=torch.float64)
+    reached = torch.tensor(run.notes[-1]["theta"], dtype=torch.float64)
     wanted = torch.stack([optimum(alpha) for alpha in TRACED])
     return (reached - wanted).norm(dim=1).max().item()
 
 
-def _scenes(evidence: Evidence) -> dict[str, float]:
-    """CityScapes' four metrics of one solution of the front, chosen on validation data."""
-    spec, model = open_run(evidence.run)
-    splits, tasks = spec.load(evidence.root), spec.tasks()
+def _scenes(run: FinishedRun) -> dict[str, float]:
+    """CityScapes' four metrics of one solution of the front, chosen on validation data.
+
+    Depth errors are means over pixels, where the published code averages batches.
+    """
+    spec, model = open_run(run.directory)
+    splits, tasks = spec.load(run.data_root), spec.tasks()
     rest = [
         Task(tasks[0].name, cross_entropy, PixelAccuracy()),
         Task(tasks[1].name, depth_l1, RelativeDepthError(), maximise=False),
@@ -97,18 +121,25 @@ def _scenes(evidence: Evidence) -> dict[str, float]:
 
 
 def chosen(front: Front, single: bool) -> Tensor:
-    """Which point of a front counts for each task, ``[m]``.
+    """Which point of a front counts for each task.
 
-    A front is represented by its knee; where a method has one network per task (STL), every
-    task is scored on its own.
+    The paper does not say which solution of a front it prints. Ours is the knee; where a method
+    has one network per task (STL), every task is scored with its own.
+
+    Args:
+        front: One on validation data.
+        single: Whether the method has one network per task.
+
+    Returns:
+        Indices of points, ``[m]``.
     """
     if single:
         return front.alphas.argmax(dim=0)
     return torch.full((len(front.tasks),), front.select(knee=True).index)
 
 
-def _scene(key: str, factor: float = 1.0) -> Callable[[Evidence], float]:
-    return lambda evidence: factor * remembered(evidence, "scenes", lambda: _scenes(evidence))[key]
+def _scene(key: str, factor: float = 1.0) -> Callable[[FinishedRun], float]:
+    return lambda run: factor * remembered(run, "scenes", lambda: _scenes(run))[key]
 
 
 HYPERVOLUME = Column("hypervolume", "hypervolume", _hypervolume)

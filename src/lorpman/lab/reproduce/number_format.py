@@ -18,11 +18,13 @@ def spread(values: Sequence[float]) -> Reported | None:
     return Reported(statistics.fmean(values), deviation)
 
 
-def measured(number: Reported) -> str:
+def format_ours(number: Reported) -> str:
     """Our number: so many digits that four of them say something.
 
-    >>> measured(Reported(0.92266, 0.0005)), measured(Reported(2.412e-6)), measured(Reported(54.9))
-    ('0.9227 ± 0.0005', '2.412e-06', '54.90')
+    >>> format_ours(Reported(0.92266, 0.0005)), format_ours(Reported(2.412e-6))
+    ('0.9227 ± 0.0005', '2.412e-06')
+    >>> format_ours(Reported(54.9))
+    '54.90'
     """
     size = abs(number.mean)
     if size >= 10:
@@ -32,11 +34,13 @@ def measured(number: Reported) -> str:
     return _both(number, "{:.4g}", "{:.2g}")
 
 
-def printed(number: Reported) -> str:
+def format_paper(number: Reported) -> str:
     """The paper's number, with the digits that stand there.
 
-    >>> printed(Reported(0.9, 0.0068)), printed(Reported(70.2)), printed(Reported(124.061))
-    ('0.900 ± 0.0068', '70.20', '124.061')
+    >>> format_paper(Reported(0.9, 0.0068)), format_paper(Reported(70.2))
+    ('0.900 ± 0.0068', '70.20')
+    >>> format_paper(Reported(124.061))
+    '124.061'
     """
     least = 2 if number.mean >= 10 else 3
     mean = f"{number.mean:.6g}"
@@ -51,10 +55,10 @@ def _both(number: Reported, form: str, form_of_deviation: str | None = None) -> 
     return f"{form.format(number.mean)} ± {(form_of_deviation or form).format(number.deviation)}"
 
 
-def millions(count: float) -> str:
+def format_millions(count: float) -> str:
     """The paper's count of parameters.
 
-    >>> millions(0.046e6), millions(15e6)
+    >>> format_millions(0.046e6), format_millions(15e6)
     ('0.046M', '15.0M')
     """
     text = f"{count / 1e6:.6g}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lorpman.errors import unknown
 from lorpman.lab.reproduce import ablations
-from lorpman.lab.reproduce.drawings import (
+from lorpman.lab.reproduce.figures import (
     draw_fronts,
     draw_losses,
     draw_similarity,
@@ -125,6 +125,7 @@ REPRODUCTIONS = {
             draw_toy,
             Plan("toy", _THREE, minutes=2, gibibytes=0.5),
             Plan("toy", _THREE, minutes=2, gibibytes=0.5),
+            history="theta",
         ),
         Reproduction(
             "similarity-figure",
@@ -134,6 +135,7 @@ REPRODUCTIONS = {
             draw_similarity,
             Plan("multimnist", _THREE, minutes=12, gibibytes=0.7),
             Plan("multimnist", _THREE, minutes=12, gibibytes=0.7),
+            history="similarity",
         ),
         Reproduction(
             "multimnist-table",
@@ -206,6 +208,7 @@ REPRODUCTIONS = {
             draw_losses,
             Plan("cifar100", (0,)),
             Plan("cifar100", (0,), "5 epochs instead of 20", minutes=15, gibibytes=1.6),
+            history="losses",
         ),
         Reproduction(
             "cifar100-figure",
