@@ -18,7 +18,7 @@ from lorpman.lab.compare import compare
 from lorpman.lab.comparison_table import MethodResults
 from lorpman.lab.reproduce.run_record import compact_json, record_run
 from lorpman.lab.runs.directory import data_root
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.settings import parse_assignments
 
 
@@ -49,7 +49,7 @@ def read_options() -> argparse.Namespace:
 def described(row: dict[str, Any], folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     """A row of the comparison for JSON, with the runs themselves and their automatic ranks."""
     directories = [folder / run for run in row["runs"]]
-    last_notes = [read_notes(directory)[-1] for directory in directories]
+    last_notes = [read_epoch_log(directory)[-1] for directory in directories]
     ranks = [note["ranks"] for note in last_notes if "ranks" in note]
     runs = [record_run(directory, about["overrides"]).to_json() for directory in directories]
     return {**about, "ranks": ranks, **row, "runs": runs}

@@ -77,3 +77,20 @@ def test_bad_input_is_refused():
         lp.evaluate(model, _tasks(3), batches(_data(), 50))
     with pytest.raises(lp.UsageError, match="names must differ"):
         lp.evaluate(model, [tasks[0], tasks[0]], batches(_data(), 50))
+
+
+def test_a_batch_of_three_parts_is_refused():
+    batch = [(torch.zeros(2, 4), torch.zeros(2, 1), torch.zeros(2, 1))]
+    with pytest.raises(lp.UsageError, match="found 3 parts"):
+        lp.evaluate(_model(), _tasks(), batch)
+
+
+def test_a_loader_that_one_pass_uses_up_is_refused():
+    with pytest.raises(lp.UsageError, match="iterable more than once"):
+        lp.evaluate(_model(), _tasks(), iter([]))
+
+
+def test_a_score_may_be_a_plain_number():
+    tasks = [lp.Task(name, F.cross_entropy, lambda o, t: 0.25) for name in ("left", "right")]
+    front = lp.evaluate(_model(), tasks, batches(_data(), 30))
+    assert torch.equal(front.scores, torch.full_like(front.scores, 0.25))

@@ -8,7 +8,7 @@ import pytest
 
 from lorpman import Front
 from lorpman.lab.isolated_training import try_training
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.spec import Spec
 
 QUICK = {"epochs": 1, "batch_size": 1000, "watch_samples": 0}
@@ -21,7 +21,7 @@ def test_a_run_of_its_own_process_is_the_same_run(tmp_path):
         assert try_training(spec, tmp_path / name, tmp_path, isolate, progress=False) is None
         fronts.append(Front.load(tmp_path / name / "front.json"))
     assert fronts[0].scores.tolist() == fronts[1].scores.tolist()
-    peak = max(note.get("peak_memory", 0) for note in read_notes(tmp_path / "there"))
+    peak = max(note.get("peak_memory", 0) for note in read_epoch_log(tmp_path / "there"))
     assert 100 * 2**20 < peak < 4 * 2**30
 
 

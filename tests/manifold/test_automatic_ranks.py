@@ -12,7 +12,7 @@ from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Arrays, batches
 from lorpman.lab.runs.directory import open_run
-from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
+from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 from lorpman.manifold.automatic_ranks import allocate, budget_at
@@ -218,7 +218,7 @@ def test_a_run_stores_and_shows_its_ranks(tmp_path):
     assert _spent(model) <= 1000
     assert (tmp_path / "r" / "ranks.png").stat().st_size > 1000
     started = read_json(tmp_path / "r" / "run.json", "run")
-    learned = parameters_learned(started, read_notes(tmp_path / "r"))
+    learned = parameters_learned(started, read_epoch_log(tmp_path / "r"))
     assert learned == model.num_parameters() < started["parameters"]
 
 

@@ -28,13 +28,13 @@ def export(
 ) -> None:
     """Write the network at a preference to a file, with a card that says what it is."""
     from lorpman.lab.runs.directory import data_root, open_run
-    from lorpman.lab.runs.export_run import take
+    from lorpman.lab.runs.export_run import export_from_run
 
     spec, model = open_run(run)
     chosen = None if alpha == "any" else read_alpha(alpha, model.num_tasks)
     if recalibrate < 0 or (recalibrate and chosen is None):
         raise UsageError("--recalibrate expects a number of batches and one preference in --alpha")
-    taken = take(spec, model, spec.load(data_root(data)), chosen, to, recalibrate)
+    taken = export_from_run(spec, model, spec.load(data_root(data)), chosen, to, recalibrate)
     written = taken.file
     _print_scores(taken.card)
     if written.difference is not None:

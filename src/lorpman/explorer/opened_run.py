@@ -12,7 +12,7 @@ from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.runs.directory import open_run, read_spec
-from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
+from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 
@@ -133,7 +133,7 @@ def _load_front(path: Path) -> Front:
 def _read_epochs(path: Path) -> list[dict[str, Any]]:
     """What was noted after every epoch; a page is worth having without it."""
     try:
-        return [note for note in read_notes(path) if isinstance(note, dict)]
+        return [note for note in read_epoch_log(path) if isinstance(note, dict)]
     except UsageError:
         return []
 

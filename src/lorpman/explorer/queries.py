@@ -22,7 +22,7 @@ from lorpman.explorer.request_guard import RequestRefused
 from lorpman.explorer.samples import Prediction
 from lorpman.front.choice import Choice
 from lorpman.front.front import Front
-from lorpman.lab.runs.export_run import take
+from lorpman.lab.runs.export_run import export_from_run
 from lorpman.preference import as_preference
 
 FORMATS = {
@@ -165,7 +165,7 @@ def _zipped_export(run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> byt
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / f"model.{suffix}"
-        written = take(run.spec, run.model, run.splits, weights, to).file
+        written = export_from_run(run.spec, run.model, run.splits, weights, to).file
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.write(written.path, written.path.name)
             archive.write(written.card, written.card.name)

@@ -17,7 +17,7 @@ from lorpman.lab.isolated_training import try_training
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.runs.directory import epochs_done, read_spec
-from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
+from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import TrainingSettings
@@ -200,7 +200,7 @@ def _results(
     spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: Scale
 ) -> MethodResults:
     """One row of the table, from a method's runs by seed and their fronts."""
-    epochs = [note for run in runs.values() for note in read_notes(run) if "seconds" in note]
+    epochs = [note for run in runs.values() for note in read_epoch_log(run) if "seconds" in note]
     volumes = [front.hypervolume() for front in fronts]
     orders = [front.order() for front in fronts] if spec.method.kind == "continuous" else []
     published = spec.problem.preset().published.get(spec.method.name)
@@ -210,7 +210,7 @@ def _results(
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=parameters_learned(read_json(first / "run.json", "run"), read_notes(first)),
+        parameters=parameters_learned(read_json(first / "run.json", "run"), read_epoch_log(first)),
         seconds_per_epoch=statistics.fmean(epoch["seconds"] for epoch in epochs),
         epochs=spec.training.epochs,
         peak_memory=max(epoch.get("peak_memory", 0) for epoch in epochs),

@@ -1,12 +1,15 @@
 """Checkpoints: nested state as safetensors plus JSON, with a checksum. No file can run code.
 
-The newest two are kept: a file that is damaged later does not cost the whole run.
+The tensors of a state stand in the file under running numbers. Everything around them is JSON in
+the metadata, with ``{"$tensor": number}`` where a tensor was. The newest two files are kept, so
+that one that is damaged later does not cost the whole run.
 """
 
 import hashlib
 import json
 import os
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from lorpman.errors import UsageError
 # The only key of the metadata: safetensors writes several in random order, and the files of two
 # equal runs should be equal.
 _FORMAT = "lorpman-checkpoint-2"
+# Files of the first version hold the packed state itself, and no checksum around it.
 _WITHOUT_CHECKSUM = "lorpman-checkpoint-1"
 
 
@@ -36,18 +40,26 @@ class CheckpointWarning(UserWarning):
 def save(state: dict[str, Any], path: Path) -> None:
     """Write ``state``: dicts, lists, tuples, plain values and tensors, nested as they are.
 
-    What was at ``path`` before is kept as :func:`previous`.
+    What was at ``path`` before is kept at :func:`previous`.
+
+    Args:
+        state: what :func:`load` gives back.
+        path: the file; never half written, whatever happens.
+
+    Raises:
+        UsageError: if the state holds something else, or the file cannot be written.
     """
     tensors: dict[str, Tensor] = {}
     packed = _pack(state, tensors)
-    text = json.dumps({"sha256": _digest(json.dumps(packed), tensors), "state": packed})
-    kept = "what was saved before is intact: make room and resume"
+    text = json.dumps({"sha256": _checksum(json.dumps(packed), tensors), "state": packed})
+    advice = "what was saved before is intact: make room and resume"
     try:
         with replacing(path) as temporary:
             save_file(tensors, temporary, metadata={_FORMAT: text})
-            _keep(path)
+            # Only now, when the new file is whole: a full disk must not cost the older one.
+            _keep_as_previous(path)
     except SafetensorError as error:
-        raise UsageError(f"cannot write checkpoint {path}: {error}; {kept}") from error
+        raise UsageError(f"cannot write checkpoint {path}: {error}; {advice}") from error
 
 
 def previous(path: Path) -> Path:
@@ -60,12 +72,21 @@ def previous(path: Path) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything to resume from."""
+    """Whether there is anything to resume from: a file at ``path``, or the one before it."""
     return path.exists() or previous(path).exists()
 
 
 def load_latest(path: Path) -> dict[str, Any]:
-    """The newest checkpoint that is whole; a warning says so when it is not the newest one."""
+    """The newest checkpoint that is whole; a :class:`CheckpointWarning` if it is the older one.
+
+    Also removes what writers that were killed have left beside it.
+
+    Args:
+        path: where the newest one should be.
+
+    Raises:
+        UsageError: if there is none, or both are damaged.
+    """
     for leftover in temporaries(path):
         with suppress(OSError):
             leftover.unlink()
@@ -77,6 +98,7 @@ def load_latest(path: Path) -> dict[str, Any]:
         except UsageError as other:
             raise UsageError(f"{error}; and so is the one before: {other}") from None
         message = f"{error}; continuing from the one before, {previous(path).name}"
+        # Told at the caller's line.
         warnings.warn(message, CheckpointWarning, stacklevel=2)
         return state
 
@@ -96,7 +118,18 @@ def epochs_done(path: Path) -> int:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read what :func:`save` wrote; a damaged or foreign file is a :class:`UsageError`."""
+    """Read what :func:`save` wrote.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The state, with its tensors on the CPU.
+
+    Raises:
+        DamagedCheckpoint: if the file is truncated, or a bit of it has changed.
+        UsageError: if there is no file, or it is not a checkpoint.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -109,21 +142,22 @@ def load(path: Path) -> dict[str, Any]:
                 return _unpack(json.loads(metadata[_WITHOUT_CHECKSUM]), file.get_tensor)
             content = json.loads(metadata[_FORMAT])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if _digest(json.dumps(content["state"]), tensors) != content["sha256"]:
+            if _checksum(json.dumps(content["state"]), tensors) != content["sha256"]:
                 raise DamagedCheckpoint(f"checkpoint {path} is damaged: its checksum is wrong")
             return _unpack(content["state"], tensors.__getitem__)
     except FileNotFoundError as error:
         raise UsageError(f"no checkpoint at {path}") from error
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, UsageError):
+        if isinstance(error, UsageError):  # which is a ValueError
             raise
         raise DamagedCheckpoint(f"checkpoint {path} is damaged or truncated: {error}") from error
 
 
-def _keep(path: Path) -> None:
+def _keep_as_previous(path: Path) -> None:
     """Give the present file a second name; there is no moment without a whole checkpoint."""
     if not path.exists():
         return
+    # A link cannot replace a file, but a link of another name can be renamed to it.
     link = path.with_name(f".{path.stem}.link{path.suffix}")
     with suppress(FileNotFoundError):
         link.unlink()
@@ -134,7 +168,8 @@ def _keep(path: Path) -> None:
         path.replace(previous(path))
 
 
-def _digest(text: str, tensors: dict[str, Tensor]) -> str:
+def _checksum(text: str, tensors: dict[str, Tensor]) -> str:
+    """Of the JSON text, and of name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -144,7 +179,11 @@ def _digest(text: str, tensors: dict[str, Tensor]) -> str:
 
 
 def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Plain JSON in which every tensor is a name, and tuples and odd keys are marked."""
+    """Plain JSON for ``value``; its tensors are put into ``tensors`` and named in the JSON.
+
+    Dictionaries become lists of pairs: the keys of an optimiser's state are numbers, and those of
+    JSON cannot be.
+    """
     if isinstance(value, Tensor):
         name = str(len(tensors))
         # A copy of its own: safetensors refuses tensors that share memory, as tied weights do.
@@ -161,7 +200,8 @@ def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
     raise UsageError(f"cannot put a {type(value).__name__} into a checkpoint")
 
 
-def _unpack(value: Any, tensor: Any) -> Any:
+def _unpack(value: Any, tensor: Callable[[str], Any]) -> Any:
+    """What :func:`_pack` was given; ``tensor`` gives the tensor of a name."""
     if isinstance(value, list):
         return [_unpack(v, tensor) for v in value]
     if isinstance(value, dict):

@@ -62,6 +62,9 @@ class Engine:
     def check_batch(self, batch_size: int) -> None:
         """Refuse a global batch that cannot be shared out evenly.
 
+        Args:
+            batch_size: samples in a step, over all processes.
+
         Raises:
             UsageError: with the sizes that can.
         """

@@ -95,8 +95,15 @@ def group_options(
 ) -> OptionGroups:
     """The groups of ``fit``'s options, from objects or from flat keywords.
 
+    Args:
+        placement: the object, or None where its fields may be keywords.
+        checkpoint: the object, or a path where its other fields may be keywords.
+        validation: the object, or a loader where its other field may be a keyword.
+        **flat: the fields as keywords of ``fit``.
+
     Raises:
-        UsageError: if a keyword is unknown, or given beside the object it belongs to.
+        TypeError: if a keyword is unknown, as Python itself has it.
+        UsageError: if a keyword is given beside the object it belongs to.
     """
     unknown = sorted(set(flat) - set(FlatOptions.__annotations__))
     if unknown:

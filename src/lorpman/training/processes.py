@@ -11,7 +11,19 @@ if TYPE_CHECKING:
 
 
 def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
-    """The mean (or max) over all processes, on the CPU."""
+    """What all processes together say, the same on each of them.
+
+    Every process must call it, as the other functions here: those that do wait for those that do
+    not.
+
+    Args:
+        fabric: the processes.
+        value: what this process says.
+        how: "mean" or "max".
+
+    Returns:
+        A tensor like ``value``, on the CPU; ``value`` itself where there is one process.
+    """
     if fabric.world_size == 1:
         return value
     reduced: Tensor = fabric.strategy.all_reduce(value.to(fabric.device), reduce_op=how)
@@ -19,7 +31,12 @@ def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
 
 
 def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
-    """What each process has, in order of rank."""
+    """What each process has, in order of rank.
+
+    Args:
+        fabric: the processes.
+        value: what this process has; it is pickled on the way.
+    """
     if fabric.world_size == 1:
         return [value]
     gathered: list[Any] = [None] * fabric.world_size
@@ -28,7 +45,13 @@ def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
 
 
 def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> None:
-    """Replace every gradient by its mean over all processes, in one message."""
+    """Replace every gradient by its mean over all processes, in one message.
+
+    Args:
+        fabric: the processes.
+        parameters: those whose gradients are replaced. Which of them have one must be the same on
+            every process.
+    """
     gradients = [p.grad for p in parameters if p.grad is not None]
     if not gradients:
         return

@@ -1,23 +1,29 @@
 """What a person sees while training runs: a bar on a terminal, a line per epoch elsewhere."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 
 class Progress(Protocol):
     """Told of every step and of every epoch's end."""
 
-    def step(self) -> None: ...
+    def step(self) -> None:
+        """One step is done."""
 
-    def epoch(
-        self, number: int, losses: Mapping[str, float], hypervolume: float | None
-    ) -> None: ...
+    def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
+        """An epoch is done: its number from 1, mean losses by task, validation hypervolume."""
 
 
 class _Silent:
+    """Shows nothing."""
+
     def step(self) -> None:
         pass
 
@@ -31,7 +37,12 @@ def progress_bar(
 ) -> Iterator[Progress]:
     """A live bar, plain lines when the output is no terminal, or nothing when disabled.
 
-    It starts behind ``done`` epochs and ``steps`` steps of the next one.
+    Args:
+        enabled: whether anything is shown.
+        epochs: of the whole training.
+        done: epochs that were done before, in a run that is resumed.
+        steps: steps that were done of the epoch after those.
+        steps_per_epoch: None if that is not known; the bar then has no end.
     """
     if not enabled:
         yield _Silent()
@@ -66,6 +77,10 @@ def progress_bar(
 def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
     """Mean losses of an epoch and the validation hypervolume, on one line.
 
+    Args:
+        losses: by task; from five tasks on, only their mean is shown.
+        hypervolume: None for none.
+
     >>> describe({"left": 0.25, "right": 0.5}, 0.9)
     'left 0.250  right 0.500  hypervolume 0.9000'
     """
@@ -74,16 +89,16 @@ def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
     else:
         parts = [f"{name} {value:.3f}" for name, value in losses.items()]
     if hypervolume is not None:
-        parts.append(
-            f"hypervolume {hypervolume:.4g}"
-            if hypervolume < 0.01
-            else f"hypervolume {hypervolume:.4f}"
-        )
+        # Small ones, as of many tasks, would be 0.0000 with four decimals.
+        form = ".4g" if hypervolume < 0.01 else ".4f"
+        parts.append(f"hypervolume {hypervolume:{form}}")
     return "  ".join(parts)
 
 
 class _Lines(_Silent):
-    def __init__(self, write, epochs: int) -> None:  # type: ignore[no-untyped-def]
+    """A line per epoch, for files and pipes."""
+
+    def __init__(self, write: Callable[[str], None], epochs: int) -> None:
         self._write = write
         self._epochs = epochs
 
@@ -92,7 +107,9 @@ class _Lines(_Silent):
 
 
 class _Bar:
-    def __init__(self, bar, task, epochs: int) -> None:  # type: ignore[no-untyped-def]
+    """A bar of all steps, with the last epoch's losses beside it."""
+
+    def __init__(self, bar: "RichProgress", task: "TaskID", epochs: int) -> None:
         self._bar = bar
         self._task = task
         self._epochs = epochs
@@ -101,6 +118,7 @@ class _Bar:
         self._bar.advance(self._task)
 
     def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
+        # The one that begins now; after the last one there is none.
         upcoming = min(number + 1, self._epochs)
         self._bar.update(
             self._task,

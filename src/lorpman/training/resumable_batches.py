@@ -13,38 +13,51 @@ class ResumableBatches:
 
     What a loader draws (its order, its augmentations) depends on random states at the start of
     the pass and on how often it was asked since. Both are kept, so that a pass can be replayed.
+
+    Args:
+        loader: the data; iterated once for the epoch, and once more for every pass over further
+            batches.
+        to_device: moves a batch to where training computes.
     """
 
     def __init__(self, loader: Iterable[Any], to_device: Callable[[Any], Any]) -> None:
         self._loader = loader
         self._to_device = to_device
         self._start = capture(loader)
-        self._main: Iterator[Any] | None = None
-        self._spare: Iterator[Any] = iter(())
+        self._epoch_pass: Iterator[Any] | None = None
+        self._further_pass: Iterator[Any] = iter(())
         self._asked: list[int] = []
+        """Further batches that each step has asked for."""
 
     def __iter__(self) -> Iterator[Any]:
-        if self._main is None:
-            self._main = iter(self._loader)
-        for batch in self._main:
+        """The batches of the epoch that are still to come."""
+        if self._epoch_pass is None:
+            # Not earlier: a loader draws its order when a pass begins, and a replay sets the
+            # random states before that.
+            self._epoch_pass = iter(self._loader)
+        for batch in self._epoch_pass:
             self._asked.append(0)
             yield self._to_device(batch)
 
     def another(self) -> Any:
-        """One more batch for the present step, from a pass of its own."""
+        """One more batch for the present step, from a pass of its own that starts over."""
         self._asked[-1] += 1
-        batch = next(self._spare, None)
+        batch = next(self._further_pass, None)
         if batch is None:
-            self._spare = iter(self._loader)
-            batch = next(self._spare)
+            self._further_pass = iter(self._loader)
+            batch = next(self._further_pass)
         return self._to_device(batch)
 
     def state(self) -> dict[str, Any]:
-        """How it started, and how many further batches each step so far has asked for."""
+        """The random states at its start, and how many further batches each step asked for."""
         return {"start": self._start, "asked": torch.tensor(self._asked, dtype=torch.int64)}
 
     def replay(self, state: dict[str, Any]) -> None:
-        """Go to where :meth:`state` was taken; the batches on the way are drawn and dropped."""
+        """Go to where :meth:`state` was taken; the batches on the way are drawn and dropped.
+
+        Args:
+            state: what :meth:`state` gave, in this or an earlier process.
+        """
         self._start = state["start"]
         restore(self._start, self._loader)
         steps = iter(self)
@@ -55,7 +68,11 @@ class ResumableBatches:
 
 
 def capture(loader: Iterable[Any]) -> dict[str, Any]:
-    """Every random state that training on ``loader`` can depend on."""
+    """Every random state that training on ``loader`` can depend on, as a checkpoint holds it.
+
+    Args:
+        loader: its own generator and those of its dataset's transforms are among them.
+    """
     return {
         "torch": torch.get_rng_state(),
         "devices": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -66,7 +83,12 @@ def capture(loader: Iterable[Any]) -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any], loader: Iterable[Any]) -> None:
-    """Undo everything that was drawn since :func:`capture`."""
+    """Undo everything that was drawn since :func:`capture`.
+
+    Args:
+        state: what :func:`capture` gave.
+        loader: one like that of :func:`capture`, with as many generators.
+    """
     torch.set_rng_state(state["torch"])
     if state["devices"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["devices"])
@@ -77,7 +99,7 @@ def restore(state: dict[str, Any], loader: Iterable[Any]) -> None:
 
 
 def _numpy_state() -> tuple[Any, ...]:
-    # The global one: transforms of users may draw from it.
+    """Of the global generator, from which transforms of users may draw, in plain values."""
     name, keys, *rest = np.random.get_state()  # noqa: NPY002
     return (name, np.asarray(keys).tolist(), *rest)
 
@@ -85,10 +107,12 @@ def _numpy_state() -> tuple[Any, ...]:
 def generators(dataset: object) -> list[torch.Generator]:
     """The generators that the dataset's transforms draw from, for a checkpoint to keep.
 
-    A transform with randomness in it has an attribute ``generator``.
+    Args:
+        dataset: its attribute ``transform``, if there is randomness in it, has an attribute
+            ``generator``.
     """
-    found = getattr(getattr(dataset, "transform", None), "generator", None)
-    return [found] if isinstance(found, torch.Generator) else []
+    generator = getattr(getattr(dataset, "transform", None), "generator", None)
+    return [generator] if isinstance(generator, torch.Generator) else []
 
 
 def _generators(loader: Iterable[Any]) -> list[torch.Generator]:

@@ -14,11 +14,18 @@ class Stop:
 
     def __init__(self) -> None:
         self.signal: int = 0
+        """Its number; 0 for none."""
 
 
 @contextmanager
 def stop_requests(enabled: bool) -> Iterator[Stop]:
-    """Catch the first signal while the block runs; the second one acts as usual."""
+    """Catch the first signal while the block runs; the second one acts as usual.
+
+    So a person who presses Ctrl-C twice does not wait for a step that hangs.
+
+    Args:
+        enabled: False leaves signals alone: without a checkpoint there is nothing to wait for.
+    """
     stop = Stop()
     # Python lets only the main thread have signal handlers.
     if not enabled or threading.current_thread() is not threading.main_thread():
@@ -26,18 +33,18 @@ def stop_requests(enabled: bool) -> Iterator[Stop]:
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def request_stop(number: int, frame: FrameType | None) -> None:
         del frame
         stop.signal = number
-        put_back()
+        restore_handlers()
 
-    def put_back() -> None:
+    def restore_handlers() -> None:
         for number, handler in usual.items():
             signal.signal(number, handler)
 
     for number in SIGNALS:
-        signal.signal(number, note)
+        signal.signal(number, request_stop)
     try:
         yield stop
     finally:
-        put_back()
+        restore_handlers()

@@ -13,13 +13,19 @@ class WeightAverage:
     ``mean <- decay mean + (1 - decay) weights`` after every step, and in step n with a decay of
     at most n / (n + 9), as TensorFlow's has it, since the mean would still remember the start. So
     a run of n steps shows the mean of about its last n / 9, whatever decay it was told beyond
-    that. Running statistics are averaged too.
+    that. Running statistics are averaged too; whole numbers, such as their counts, are not.
+
+    Args:
+        model: what is trained.
+        decay: of the mean, per step; at least 0 and below 1.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.model, self.decay = model, decay
         self.steps = 0
+        """Steps that the mean has followed."""
         self.means = self._copies()
+        """By the names of the model's state."""
 
     @torch.no_grad()
     def follow(self) -> None:
@@ -30,8 +36,11 @@ class WeightAverage:
             mean.lerp_(now[name], weight)
 
     def restart(self) -> None:
-        """Begin again from the trained weights, after the model moved some into others: a mean
-        of what was there before, with a part of it cut off, would be no network at all."""
+        """Begin again from the trained weights, after the model has become smaller.
+
+        It has then moved some weights into others. A mean of what was there before, with a part of
+        it cut off, would be no network at all.
+        """
         self.means, self.steps = self._copies(), 0
 
     @contextmanager
@@ -42,19 +51,20 @@ class WeightAverage:
         try:
             yield
         finally:
-            self._put(trained)
+            self._load(trained)
 
     def keep(self) -> None:
         """Give the model the mean for good."""
-        self._put(self.means)
+        self._load(self.means)
 
     def _floats(self) -> dict[str, Tensor]:
+        """The model's weights and statistics themselves, not copies."""
         return {k: v for k, v in self.model.state_dict().items() if v.is_floating_point()}
 
     def _copies(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._floats().items()}
 
     @torch.no_grad()
-    def _put(self, values: dict[str, Tensor]) -> None:
+    def _load(self, values: dict[str, Tensor]) -> None:
         for name, value in self._floats().items():
             value.copy_(values[name])

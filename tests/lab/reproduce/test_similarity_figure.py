@@ -5,7 +5,7 @@ import pytest
 
 from lorpman import UsageError
 from lorpman.lab.reproduce.similarity_figure import _half_width, plot_similarity, similarities
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 
@@ -17,7 +17,7 @@ def _notes(values):
 def test_a_pamal_run_can_be_drawn(tmp_path):
     settings = {"epochs": 1, "batch_size": 200, "watch_samples": 0}
     train(Spec.make("multidigits", "pamal", 0, settings), tmp_path / "r", tmp_path, progress=False)
-    notes = read_notes(tmp_path / "r")
+    notes = read_epoch_log(tmp_path / "r")
     epochs, layers = similarities([notes])
     assert epochs == [0, 1]
     assert list(layers) == ["bottom.0", "bottom.3", "bottom.6", "heads.0", "heads.1"]

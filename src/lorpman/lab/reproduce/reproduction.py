@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lorpman.front.front import Front
 from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import format_assignments
 
@@ -90,7 +90,7 @@ class FinishedRun:
     @cached_property
     def notes(self) -> list[dict[str, Any]]:
         """What the run noted after every epoch."""
-        return read_notes(self.directory)
+        return read_epoch_log(self.directory)
 
     @property
     def spec(self) -> Spec:

@@ -17,7 +17,7 @@ import torch
 from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
-from lorpman.lab.runs.epoch_log import parameters_learned, read_notes
+from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 
 Note = Mapping[str, Any]
 _DIGITS = 6
@@ -135,7 +135,7 @@ def record_run(
     Raises:
         UsageError: If the directory is not that of a finished run.
     """
-    described, notes = read_json(run / "run.json", "run"), read_notes(run)
+    described, notes = read_json(run / "run.json", "run"), read_epoch_log(run)
     return RunRecord(
         problem=described["problem"],
         method=described["method"],

@@ -20,7 +20,7 @@ from lorpman.lab.reproduce.reproduction import (
 )
 from lorpman.lab.reproduce.run_record import RunRecord, compact_json, record_run
 from lorpman.lab.runs.directory import epochs_done, read_spec
-from lorpman.lab.runs.epoch_log import read_notes
+from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.spec import Scale, Spec
 
 Tell = Callable[[str], None]
@@ -145,7 +145,7 @@ def _is_finished(run: Path, spec: Spec) -> bool:
     if (run / "checkpoint.safetensors").exists():
         return epochs_done(run) >= spec.training.epochs
     # Kept without its weights: its notes say how far it came.
-    notes = read_notes(run)
+    notes = read_epoch_log(run)
     return bool(notes) and notes[-1]["number"] >= spec.training.epochs
 
 

@@ -1,1 +1,1 @@
-"""Run directories: training into them, reading them, taking networks out of them."""
+"""Run directories: training into them, reading them, exporting networks from them."""

@@ -16,11 +16,16 @@ from lorpman.training import checkpoint as checkpoints
 from lorpman.training.devices import Engine
 from lorpman.training.state import load_weights
 
+# Of run.json; to be raised when an older version could misread a run.
 _FORMAT = 1
 
 
 def data_root(data: Path | None) -> Path:
-    """Where the data is: the option, else LORPMAN_DATA, else a cache directory."""
+    """Where datasets are: as told, else LORPMAN_DATA, else a cache directory.
+
+    Args:
+        data: what ``--data`` says; None if it was not given.
+    """
     if data is not None:
         return data
     if "LORPMAN_DATA" in os.environ:
@@ -30,12 +35,22 @@ def data_root(data: Path | None) -> Path:
 
 
 def epochs_done(run: Path) -> int:
-    """How many epochs of a run are saved."""
+    """How many epochs of the run directory ``run`` are saved; 0 if there is no checkpoint."""
     return checkpoints.epochs_done(run / "checkpoint.safetensors")
 
 
 def open_run(run: Path) -> tuple[Spec, Manifold]:
-    """The settings of a run directory, and its manifold with the trained weights."""
+    """The settings of a run directory, and its manifold with the trained weights.
+
+    Args:
+        run: the run directory.
+
+    Returns:
+        The run's description, and the manifold in evaluation mode.
+
+    Raises:
+        UsageError: if it is no run directory, or its checkpoint is missing or damaged.
+    """
     spec = read_spec(run)
     model = spec.build()
     path = run / "checkpoint.safetensors"
@@ -44,7 +59,14 @@ def open_run(run: Path) -> tuple[Spec, Manifold]:
 
 
 def read_spec(run: Path) -> Spec:
-    """The settings of a run directory."""
+    """The settings of a run directory.
+
+    Args:
+        run: the run directory.
+
+    Raises:
+        UsageError: if it is none, or was written by another version.
+    """
     if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
         raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
     described = read_json(run / "run.json", "run")
@@ -62,13 +84,23 @@ def read_spec(run: Path) -> Spec:
     kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
     for key, kind in kinds.items():
         if type(described[key]) is not kind:
-            found = f"{key} must be {kind.__name__}, found {described[key]!r}"
-            raise UsageError(f"run {run / 'run.json'} is not a run description: {found}")
+            reason = f"{key} must be {kind.__name__}, found {described[key]!r}"
+            raise UsageError(f"run {run / 'run.json'} is not a run description: {reason}")
     return Spec.make(problem, method, seed, settings, scale)
 
 
 def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
-    """Refuse a directory that holds something else than this run, without touching it."""
+    """Refuse a directory that holds something else than this run, without touching it.
+
+    Args:
+        out: the directory; it need not be there.
+        spec: the run that is to be trained into it.
+        engine: on what.
+        resume: whether it may hold this run already.
+
+    Raises:
+        UsageError: with what is there instead.
+    """
     existing = out / "run.json"
     try:
         there, empty = existing.exists(), not (out.is_dir() and any(out.iterdir()))
@@ -96,7 +128,11 @@ def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
 
 
 def make_directory(out: Path) -> None:
-    """The directory of a run; not before its data is there."""
+    """Make the directory of a run, and those above it.
+
+    Raises:
+        UsageError: if it cannot be made.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,7 +140,17 @@ def make_directory(out: Path) -> None:
 
 
 def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
-    """Make ``out``, which is held, this run's directory."""
+    """Make ``out`` this run's directory: write ``run.json``, unless the run is resumed.
+
+    Args:
+        out: the directory, locked, so that no other training writes into it.
+        spec: the run.
+        model: its manifold.
+        engine: what it is trained on.
+
+    Raises:
+        UsageError: if ``run.json`` cannot be written.
+    """
     # safetensors writes to names of its own first, and a kill leaves them behind.
     for leftover in out.glob(".tmp??????"):
         leftover.unlink(missing_ok=True)
@@ -120,6 +166,7 @@ def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
 
 
 def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:
+    """With what a run was made: numbers may differ between versions and machines."""
     packages = ("lorpman", "torch", "lightning-fabric", "moocore", "numpy")
     return {
         "parameters": model.num_parameters(),

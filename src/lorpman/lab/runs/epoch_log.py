@@ -1,46 +1,37 @@
-"""A run's ``metrics.jsonl``: one line per epoch, right after any interruption."""
+"""A run's ``metrics.jsonl``: one line per epoch, each of them once, however often it is resumed."""
 
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from lorpman._files import write_bytes
-from lorpman.errors import UsageError, need, unknown
+from lorpman.errors import UsageError
 from lorpman.lab.problems.problem import Problem
+from lorpman.lab.runs.peak_memory import peak_memory
 from lorpman.manifold.base import Manifold
 from lorpman.training.fit import Epoch
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-LOGGERS = ("csv", "tensorboard")
 
+def read_epoch_log(run: Path) -> list[dict[str, Any]]:
+    """The lines of a finished run, one per epoch.
 
-def make_loggers(names: Sequence[str], out: Path) -> list[Any]:
-    """Fabric's loggers by name, each in a folder of its own below ``out``."""
-    made: list[Any] = []
-    for name in names:
-        if name not in LOGGERS:
-            raise unknown("logger", name, LOGGERS)
-        if name == "tensorboard":
-            need("tensorboard", extra="watch")
-        from lightning_fabric.loggers.csv_logs import CSVLogger
-        from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+    Args:
+        run: the run directory.
 
-        kind: Any = CSVLogger if name == "csv" else TensorBoardLogger
-        made.append(kind(out, name=name, version=""))
-    return made
+    Returns:
+        The fields of :class:`~lorpman.training.fit.Epoch`, ``peak_memory``, and what problem and
+        manifold trace. Number 0 is the start, where there was something to trace.
 
-
-def read_notes(run: Path) -> list[dict[str, Any]]:
-    """What a run noted after every epoch; number 0 is the start, where that was noted."""
+    Raises:
+        UsageError: if there is no log, or a line of it is damaged.
+    """
     try:
         lines = (run / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
@@ -48,41 +39,29 @@ def read_notes(run: Path) -> list[dict[str, Any]]:
         raise UsageError(f"the notes of run {run} cannot be read: {error}") from None
 
 
-def parameters_learned(described: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -> int:
-    """Of a run; where that changes while training, as it was when the last note was taken."""
-    last = notes[-1] if notes else {}
+def parameters_learned(described: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> int:
+    """How many numbers a run has learned; where that changes while training, in the end.
+
+    Args:
+        described: what the run's ``run.json`` says.
+        lines: its epoch log.
+    """
+    last = lines[-1] if lines else {}
     return int(last.get("parameters", described.get("parameters", 0)))
 
 
-def _note(line: str) -> dict[str, Any] | None:
-    """The note on a line, if it is one."""
-    try:
-        note = json.loads(line)
-    except ValueError:
-        return None
-    whole = isinstance(note, dict) and type(note.get("number")) is int
-    return note if whole and isinstance(note.get("seconds", 0.0), int | float) else None
+class EpochLog:
+    """Writes ``metrics.jsonl`` while a run trains, and tells the loggers of Fabric.
 
+    A run that was ended may have logged epochs that it did not save. They are done again, so their
+    lines are dropped when the first epoch of the resumed run is added.
 
-def peak_memory() -> int:
-    """The most bytes that this process has held: on the GPU if it used one, else resident.
-
-    It counts everything since the process began, so it says something about a run only if the
-    process did nothing else.
+    Args:
+        path: the file; begun if it is not there.
+        problem: may have a trace of its own.
+        model: the manifold that is trained, which may have one too.
+        fabric: has the loggers; None for none.
     """
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return torch.cuda.max_memory_allocated()
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    # Linux counts in KiB, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-class Notes:
-    """What every epoch did, and the problem's own trace of it."""
 
     def __init__(
         self, path: Path, problem: Problem, model: Manifold, fabric: "Fabric | None" = None
@@ -96,53 +75,61 @@ class Notes:
             write_bytes(path, start.encode())
 
     def add(self, epoch: Epoch) -> None:
-        """Note one epoch; those from it on, noted but not saved before an end, are redone."""
+        """Write the line of one epoch.
+
+        Args:
+            epoch: what :func:`~lorpman.training.fit.fit` tells after it.
+
+        Raises:
+            UsageError: if the disk is full.
+        """
         if not self._continued:
-            kept = [note for note in self.read() if note["number"] < epoch.number]
-            write_bytes(self._path, "".join(json.dumps(note) + "\n" for note in kept).encode())
+            kept = [line for line in self.read() if line["number"] < epoch.number]
+            write_bytes(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
             self._continued = True
-            self._log_again(kept)
-        self._write({**asdict(epoch), "peak_memory": peak_memory(), **self._trace()})
-        self._log(asdict(epoch))
-
-    def _trace(self) -> dict[str, Any]:
-        """What problem and manifold want to be noted."""
-        own = {} if self._problem.trace is None else self._problem.trace(self._model)
-        return {**self._model.trace(), **own}
-
-    def _log(self, note: Mapping[str, Any]) -> None:
-        """Tell the loggers, which hold plain numbers."""
-        if self._fabric is not None and self._fabric.loggers and "losses" in note:
-            values = {f"loss/{task}": value for task, value in note["losses"].items()}
-            values |= {"learning_rate": note["learning_rate"], "seconds": note["seconds"]}
-            if note["hypervolume"] is not None:
-                values["hypervolume"] = note["hypervolume"]
-            self._fabric.log_dict(values, step=note["number"])
-            for logger in self._fabric.loggers:
-                logger.save()
-
-    def _log_again(self, kept: list[dict[str, Any]]) -> None:
-        """Start their files over: they may hold epochs that are done again."""
-        for logger in [] if self._fabric is None else self._fabric.loggers:
-            shutil.rmtree(str(logger.log_dir), ignore_errors=True)
-        for note in kept:
-            self._log(note)
+            self._restart_loggers(kept)
+        self._append({**asdict(epoch), "peak_memory": peak_memory(), **self._trace()})
+        self._tell_loggers(asdict(epoch))
 
     def read(self) -> list[dict[str, Any]]:
-        """Every line that is a note; a kill can leave half of one at the end."""
+        """Every whole line; a kill can leave half of one at the end."""
         try:
             lines = self._path.read_text(errors="replace").splitlines()
         except OSError:
             return []
-        return [note for note in map(_note, lines) if note is not None]
+        return [line for line in map(_parse_line, lines) if line is not None]
 
     def seconds(self) -> float:
-        return float(sum(note.get("seconds", 0.0) for note in self.read()))
+        """Spent on all epochs together, those before an interruption included."""
+        return float(sum(line.get("seconds", 0.0) for line in self.read()))
 
-    def _write(self, note: Mapping[str, Any]) -> None:
+    def _trace(self) -> dict[str, Any]:
+        """What manifold and problem want to be logged."""
+        of_problem = {} if self._problem.trace is None else self._problem.trace(self._model)
+        return {**self._model.trace(), **of_problem}
+
+    def _tell_loggers(self, line: Mapping[str, Any]) -> None:
+        """Tell the loggers, which hold plain numbers only, of an epoch; the start has none."""
+        if self._fabric is not None and self._fabric.loggers and "losses" in line:
+            values = {f"loss/{task}": value for task, value in line["losses"].items()}
+            values |= {"learning_rate": line["learning_rate"], "seconds": line["seconds"]}
+            if line["hypervolume"] is not None:
+                values["hypervolume"] = line["hypervolume"]
+            self._fabric.log_dict(values, step=line["number"])
+            for logger in self._fabric.loggers:
+                logger.save()
+
+    def _restart_loggers(self, kept: list[dict[str, Any]]) -> None:
+        """Begin their files again: they may hold epochs that are done once more."""
+        for logger in [] if self._fabric is None else self._fabric.loggers:
+            shutil.rmtree(str(logger.log_dir), ignore_errors=True)
+        for line in kept:
+            self._tell_loggers(line)
+
+    def _append(self, line: Mapping[str, Any]) -> None:
         try:
             with self._path.open("a") as file:
-                file.write(json.dumps(note) + "\n")
+                file.write(json.dumps(line) + "\n")
                 file.flush()
                 # Before the checkpoint of its epoch, so that no saved epoch lacks its line.
                 os.fsync(file.fileno())
@@ -150,3 +137,13 @@ class Notes:
             raise UsageError(
                 f"cannot write '{self._path}': {error.strerror or error}; make room and resume"
             ) from None
+
+
+def _parse_line(text: str) -> dict[str, Any] | None:
+    """What a line says, if it is whole."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    whole = isinstance(line, dict) and type(line.get("number")) is int
+    return line if whole and isinstance(line.get("seconds", 0.0), int | float) else None

@@ -14,7 +14,16 @@ EVALUATION_BATCH = 1000
 
 
 def evaluate_run(run: Path, split: str, root: Path) -> Front:
-    """The front of a finished run on one of its splits; :func:`save_front` writes it."""
+    """The front of a finished run on one of its splits; :func:`save_front` writes it.
+
+    Args:
+        run: the run directory.
+        split: any of :data:`SPLITS`.
+        root: where datasets are.
+
+    Raises:
+        UsageError: if the split is not known, or run or data are missing or damaged.
+    """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
     spec, model = open_run(run)
@@ -24,7 +33,17 @@ def evaluate_run(run: Path, split: str, root: Path) -> Front:
 
 
 def save_front(front: Front, run: Path, split: str) -> None:
-    """Write a run's front, and its picture, beside the run's own."""
+    """Write a front and its picture into a run directory.
+
+    Args:
+        front: what :func:`evaluate_run` gave.
+        run: the run directory.
+        split: the test split replaces the run's own ``front.json`` and ``front.png``; others have
+            their name in the files' names.
+
+    Raises:
+        UsageError: if the files cannot be written.
+    """
     name = "front" if split == "test" else f"front-{split}"
     front.save(run / f"{name}.json")
     front.plot(run / f"{name}.png")

@@ -1,4 +1,4 @@
-"""Taking a network out of a run: the file, and a card with its scores on both held-out splits."""
+"""Exporting from a run: the file, and a card with scores on both held-out splits."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,43 +17,54 @@ from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 
+# Inputs that an exporter traces the network with, and that the written file is checked with.
 _EXAMPLES = 32
 
 
 @dataclass(frozen=True)
-class Taken:
+class ExportedFromRun:
     """What was written, and what its card says about the run."""
 
     file: Exported
     card: dict[str, Any]
+    """Settings, data and scores, as JSON."""
 
 
-def take(
+def export_from_run(
     spec: Spec,
     model: Manifold,
     splits: Splits,
     alpha: Tensor | None,
     to: Path,
     recalibrate_from: int = 0,
-) -> Taken:
-    """Write the network at ``alpha [m]`` (None: the whole front) of a run into ``to``.
+) -> ExportedFromRun:
+    """Write the network of a run at one preference, or its whole front, into a file.
 
-    With ``recalibrate_from``, so many training batches give BatchNorm statistics of its own.
+    Args:
+        spec: what the run is.
+        model: its manifold with the trained weights.
+        splits: its data; both held-out splits are scored.
+        alpha: the preference ``[m]``; None for the whole front.
+        to: the file; its ending decides the format.
+        recalibrate_from: training batches from which BatchNorm gets statistics of this preference
+            alone; 0 keeps those of the run, which all preferences share.
+
+    Raises:
+        UsageError: if the file cannot be written so, or there is no BatchNorm to recalibrate.
     """
     tasks = spec.tasks()
     example, names = _example(splits), [task.name for task in tasks]
     card: dict[str, Any] = {**spec.described(), "data": splits.note or "official splits"}
     if alpha is None:
-        card["front"] = _front(model, tasks, splits)
-        return Taken(export(model, None, to, example, outputs=names, card=card), card)
+        card["front"] = _describe_front(model, tasks, splits)
+        return ExportedFromRun(export(model, None, to, example, outputs=names, card=card), card)
     network = model.solution(alpha).eval()
     card["scores"] = _scores(network, tasks, splits)
     if recalibrate_from:
-        card["recalibrated"] = _recalibrated(
-            network, spec, splits, recalibrate_from, card["scores"]
-        )
+        before = card["scores"]
+        card["recalibrated"] = _recalibrate(network, spec, splits, recalibrate_from, before)
         card["scores"] = _scores(network, tasks, splits)
-    return Taken(export_network(network, alpha, to, example, names, card), card)
+    return ExportedFromRun(export_network(network, alpha, to, example, names, card), card)
 
 
 def _example(splits: Splits) -> Any:
@@ -62,22 +73,24 @@ def _example(splits: Splits) -> Any:
 
 
 def _scores(network: nn.Module, tasks: list[Task], splits: Splits) -> dict[str, dict[str, float]]:
-    found = {}
+    """By split, then by task."""
+    by_split = {}
     with torch.no_grad():
         for split in ("validation", "test"):
             loader = batches(getattr(splits, split), EVALUATION_BATCH)
             ((scores, _),) = scores_of([network], tasks, loader)
-            found[split] = _by_task(tasks, scores)
-    return found
+            by_split[split] = _by_task(tasks, scores)
+    return by_split
 
 
 def _by_task(tasks: list[Task], scores: Tensor) -> dict[str, float]:
     return {task.name: float(score) for task, score in zip(tasks, scores, strict=True)}
 
 
-def _recalibrated(
+def _recalibrate(
     network: nn.Module, spec: Spec, splits: Splits, count: int, before: Any
 ) -> dict[str, Any]:
+    """Give ``network`` statistics of its own, in place; what the card says about it."""
     order = torch.Generator().manual_seed(spec.seed)
     loader = batches(splits.train, spec.training.batch_size, shuffle=True, generator=order)
     layers = recalibrate(network, loader, count)
@@ -86,7 +99,8 @@ def _recalibrated(
     return {"layers": layers, "batches": min(count, len(loader)), "scores_before": before}
 
 
-def _front(model: Manifold, tasks: list[Task], splits: Splits) -> list[dict[str, Any]]:
+def _describe_front(model: Manifold, tasks: list[Task], splits: Splits) -> list[dict[str, Any]]:
+    """Preferences and test scores of the whole front."""
     front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH))
     return [
         {"alpha": alpha.tolist(), "test": _by_task(tasks, scores)}

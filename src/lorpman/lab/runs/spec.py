@@ -49,7 +49,19 @@ class Spec:
         scale: Scale = "paper",
         recipe: str | None = None,
     ) -> "Spec":
-        """The preset at the given scale, then the recipe, then ``overrides``."""
+        """The preset at the given scale, then the recipe, then ``overrides``; later ones win.
+
+        Args:
+            problem: its name.
+            method: its name.
+            seed: decides the network's start, the order of data and the preferences.
+            overrides: settings by name, as ``--set`` has them.
+            scale: "laptop" for what the preset reduces on a small machine, if it does.
+            recipe: its name; None for none.
+
+        Raises:
+            UsageError: if a name or setting is unknown, or a value of it cannot be.
+        """
         row, rival = get_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
@@ -93,9 +105,18 @@ class Spec:
         }
 
     def tasks(self) -> list[Task]:
+        """The problem's tasks."""
         return self.problem.tasks(self.data)
 
     def load(self, root: Path) -> Splits:
+        """The problem's data.
+
+        Args:
+            root: where datasets are.
+
+        Raises:
+            UsageError: if a file is missing or damaged.
+        """
         return self.problem.load(root, self.data)
 
     def sampler(self) -> Sampler | None:

@@ -16,8 +16,9 @@ from lorpman.front.plot_ranks import plot_ranks
 from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.datasets.splits import Splits, batches, first_batches
 from lorpman.lab.runs.directory import check_free, claim, make_directory
-from lorpman.lab.runs.epoch_log import Notes, make_loggers
+from lorpman.lab.runs.epoch_log import EpochLog
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
+from lorpman.lab.runs.loggers import make_loggers
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
@@ -33,9 +34,13 @@ class Result:
     """What training left behind."""
 
     model: Manifold
+    """With the trained weights."""
     front: Front
+    """On the test split."""
     network_parameters: int
+    """Of the network at one preference."""
     seconds: float
+    """Spent on all epochs together."""
     note: str
     """How the data differs from the official splits, if it does."""
 
@@ -90,7 +95,7 @@ def train(
         with one_line_for_lost_processes(fabric):
             log = None
             if fabric.is_global_zero:
-                log = Notes(out / "metrics.jsonl", spec.problem, model, fabric)
+                log = EpochLog(out / "metrics.jsonl", spec.problem, model, fabric)
             checkpoints = Checkpoints(out / "checkpoint.safetensors", checkpoint_every, resume)
             fit_spec(
                 spec,
@@ -109,7 +114,7 @@ def train(
     return Result(model, front, count, log.seconds(), splits.note)
 
 
-def _write_front(spec: Spec, model: Manifold, splits: Splits, log: Notes, out: Path) -> Front:
+def _write_front(spec: Spec, model: Manifold, splits: Splits, log: EpochLog, out: Path) -> Front:
     """Score the trained model on the test split, and write its front and its pictures."""
     loader = batches(splits.test, EVALUATION_BATCH)
     front = evaluate(model, spec.tasks(), loader, label=spec.method.name)
@@ -142,6 +147,14 @@ def fit_spec(
         checkpoint: where to save, and whether to resume.
         progress: whether to show it on standard error.
         on_epoch: called with every epoch's record by the first process.
+
+    Returns:
+        One record per epoch that was trained.
+
+    Raises:
+        UsageError: if settings, data and model do not fit together.
+        TrainingDiverged: if a loss becomes NaN or infinite.
+        TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
     assert placement.fabric is not None
     training = spec.training
@@ -175,6 +188,10 @@ def fit_spec(
 
 def check_freezing(spec: Spec, model: Manifold) -> None:
     """Refuse to freeze what cannot be, before a directory is made and epochs are spent.
+
+    Args:
+        spec: whether and when to freeze.
+        model: the manifold.
 
     Raises:
         UsageError: by the manifold, with its reason.
