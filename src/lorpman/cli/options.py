@@ -33,6 +33,11 @@ Recipe = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Settings over the preset's: best, found on MultiMNIST."),
 ]
+Jobs = Annotated[int, typer.Option(min=1, help="So many runs at a time on this machine.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of a Dask scheduler, whose workers train the runs."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 
