@@ -43,14 +43,14 @@ class LiveRun:
     def __init__(self, run: OpenedRun, num_samples: int) -> None:
         assert run.model is not None
         assert run.splits is not None
-        self.run, self.model, self.tasks = run, run.model, run.spec.tasks()
+        self.run, self.model, self.tasks = run, run.model, run.tasks
         self.held = _at_most(first_batches(run.splits.test, num_samples), num_samples)
         """Test samples, on which points are scored."""
         self.searched = _at_most(
             first_batches(run.splits.validation, _SEARCH_SAMPLES), _SEARCH_SAMPLES
         )
         """Validation samples, on which a preference is searched for."""
-        self.samples: ShownSamples = choose_samples(self.model, self.tasks, self.held[0])
+        self.samples: ShownSamples = choose_samples(self.model, self.tasks, self.held[0], run.show)
         self.point = lru_cache(maxsize=_KEPT_POINTS)(self._score_point)
         """A preference, as a tuple of weights, to its :class:`ScoredPoint`."""
         self.front = self._score_front() if self._front_is_quick() else None

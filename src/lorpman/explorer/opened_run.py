@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from lorpman._files import read_json
 from lorpman.errors import UsageError
+from lorpman.explorer.shown_input import Show
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
@@ -15,8 +16,32 @@ from lorpman.lab.runs.directory import open_run, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
+from lorpman.task import Task
 
 Mode = Literal["any", "members", "stored"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model is of, and how it was trained, in words."""
+
+    problem: str
+    """The name of the problem."""
+    summary: str
+    """What the problem is, on one line; may be empty."""
+    method: str
+    method_summary: str
+    kind: str
+    """``continuous``, ``discrete`` or ``single``: which networks there are."""
+    title: str
+    """What people call the run."""
+
+    @classmethod
+    def of(cls, spec: Spec) -> "Origin":
+        """The words of a run that was trained from ``spec``."""
+        problem, method = spec.problem, spec.method
+        title = f"{method.name}, seed {spec.seed}"
+        return cls(problem.name, problem.summary, method.name, method.summary, method.kind, title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +50,14 @@ class OpenedRun:
 
     key: str
     """What the page calls it. A browser sends this back, and never learns a path to send."""
-    path: Path
-    spec: Spec
+    path: Path | None
+    """Its directory; None for a model that was never saved."""
+    spec: Spec | None
+    """Likewise."""
+    origin: Origin
+    tasks: Sequence[Task]
+    show: Show | None
+    """How the problem wants its inputs to be shown; None for the usual way."""
     front: Front
     """As stored: scores on the whole test split."""
     epochs: list[dict[str, Any]]
@@ -53,7 +84,7 @@ class OpenedRun:
     @property
     def title(self) -> str:
         """What people call it: its method and its seed."""
-        return f"{self.spec.method.name}, seed {self.spec.seed}"
+        return self.origin.title
 
 
 def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
@@ -105,7 +136,20 @@ def _open(
         why_not_live = str(error)
     description = read_json(path / "run.json", "run")
     epochs = _read_epochs(path)
-    return OpenedRun(key, path, spec, front, epochs, description, model, splits, why_not_live)
+    return OpenedRun(
+        key=key,
+        path=path,
+        spec=spec,
+        origin=Origin.of(spec),
+        tasks=spec.tasks(),
+        show=spec.problem.show,
+        front=front,
+        epochs=epochs,
+        description=description,
+        model=model,
+        splits=splits,
+        why_not_live=why_not_live,
+    )
 
 
 def _load_data(

@@ -48,7 +48,6 @@ def page_layout(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> 
 
 
 def _header(run: OpenedRun) -> Any:
-    problem = run.spec.problem
     return html.Header(
         [
             html.P("lorpman explorer", className="brand"),
@@ -59,9 +58,14 @@ def _header(run: OpenedRun) -> Any:
                 "want.",
                 className="lead",
             ),
-            html.P([html.B(problem.name), f": {problem.summary}"], className="problem"),
+            html.P([html.B(run.origin.problem), _after_colon(run)], className="problem"),
         ]
     )
+
+
+def _after_colon(run: OpenedRun) -> str:
+    """The problem in words, if somebody has said it."""
+    return f": {run.origin.summary}" if run.origin.summary else ""
 
 
 def _stores(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> Any:

@@ -52,7 +52,7 @@ def report_html(run: OpenedRun) -> str:
     """The report as text: the page's look and figures, with plotly itself inside."""
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
-    title = f"{run.spec.problem.name}, {run.title}"
+    title = f"{run.origin.problem}, {run.title}"
     return "\n".join(
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
@@ -89,8 +89,8 @@ def _panels(run: OpenedRun) -> list[Panel]:
 def _head(run: OpenedRun, title: str) -> str:
     return (
         f'<header><p class="brand">lorpman report</p><h1>{html.escape(title)}</h1>'
-        f'<p class="lead">{html.escape(run.spec.problem.summary)}. Method: '
-        f"{html.escape(run.spec.method.summary)}.</p>"
+        f'<p class="lead">{html.escape(run.origin.summary)}. Method: '
+        f"{html.escape(run.origin.method_summary)}.</p>"
         f'<p class="problem">{sentences.PREFERENCE} Scores are on the whole test split.</p>'
         "</header>"
     )

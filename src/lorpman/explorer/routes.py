@@ -23,7 +23,7 @@ def register_routes(server: Flask, queries: Queries) -> None:
             content = queries.export(run, alpha, suffix)
         except UsageError as error:
             raise RequestRefused(str(error), 409) from None
-        name = f"{run.spec.problem.name}-{run.spec.method.name}-{suffix}.zip"
+        name = f"{run.origin.problem}-{run.origin.method}-{suffix}.zip"
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, mimetype="application/zip", headers=disposition)
 
@@ -32,7 +32,7 @@ def register_routes(server: Flask, queries: Queries) -> None:
         live = queries.live_runs.get(queries.run_named(key).key)
         if live is None or card >= len(live.samples.shown):
             raise RequestRefused("not found", 404)
-        content = live.samples.pictures[card]
+        content = live.samples.inputs[card].picture
         if content is None:
             raise RequestRefused("not found", 404)
         return Response(content, mimetype="image/png", headers={"Cache-Control": "max-age=3600"})

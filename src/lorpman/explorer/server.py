@@ -107,7 +107,7 @@ def _make_app(
     """The Dash application; everything it needs is served from here."""
     app = Dash(
         "lorpman",
-        title=f"lorpman: {runs[0].spec.problem.name}",
+        title=f"lorpman: {runs[0].origin.problem}",
         update_title=None,  # type: ignore[arg-type]
         assets_folder=str(Path(__file__).parent / "assets"),
         serve_locally=True,

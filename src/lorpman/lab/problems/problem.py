@@ -91,6 +91,9 @@ class Problem:
         start: moves a fresh manifold to the problem's own starting point.
         trace: plain values to be logged after every epoch, for ``figure``.
         figure: draws a picture of its own from (the log of all epochs, front, file).
+        show: how one input looks to people: a function of it that gives an image
+            ``[1 or 3, h, w]``, a dict (a row of a table, by column) or a text. None shows it by
+            its shape.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Problem:
     start: Callable[[Manifold], None] | None = None
     trace: Callable[[Manifold], Mapping[str, Any]] | None = None
     figure: Callable[[Sequence[Mapping[str, Any]], Front, Path], None] | None = None
+    show: Callable[[Any], Any] | None = None
 
     def preset(self) -> Preset:
         """The problem's preset file, ``presets/<name>.yaml``."""
