@@ -1,7 +1,7 @@
 """A run as the page sees it: its stored front and, where weights and data are there, its model."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,13 @@ from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 
 Mode = Literal["any", "members", "stored"]
+Tell = Callable[[str], None]
+"""Told a line about what is being done."""
+
+
+def say_nothing(line: str) -> None:
+    """Tell nobody."""
+    del line
 
 
 @dataclass(frozen=True)
@@ -82,17 +89,25 @@ class OpenedRun:
         return parameters_learned(self.description, self.epochs)
 
     @property
+    def data_words(self) -> str:
+        """What scores are on: the test data of a run, or what somebody gave with a model."""
+        return "held-out test samples" if self.spec is not None else "given samples"
+
+    @property
     def title(self) -> str:
         """What people call it: its method and its seed."""
         return self.origin.title
 
 
-def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
+def open_runs(
+    paths: Sequence[Path], root: Path | None, tell: Tell = say_nothing
+) -> list[OpenedRun]:
     """Open runs of the same tasks; data that several of them use is loaded once.
 
     Args:
         paths: The directories of the runs.
         root: Where datasets are. Without it no data is loaded, and nothing can be evaluated.
+        tell: Told what is being done, before it is done.
 
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
@@ -109,7 +124,7 @@ def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
     loaded: dict[str, Splits | UsageError] = {}
     keys = _name_runs(paths)
     return [
-        _open(key, path, spec, front, root, loaded)
+        _open(key, path, spec, front, root, loaded, tell)
         for key, path, spec, front in zip(keys, paths, specs, fronts, strict=True)
     ]
 
@@ -121,14 +136,16 @@ def _open(
     front: Front,
     root: Path | None,
     loaded: dict[str, Splits | UsageError],
+    tell: Tell,
 ) -> OpenedRun:
     """Open one run; ``loaded`` holds the data of those opened before, and grows."""
     model, splits, why_not_live = None, None, ""
     try:
         if not (path / "checkpoint.safetensors").is_file():
             raise UsageError("its weights are not here (no checkpoint.safetensors)")
+        tell(f"{key}: reading its weights")
         model = open_run(path)[1]
-        data = None if root is None else _load_data(spec, root, loaded)
+        data = None if root is None else _load_data(spec, root, loaded, tell)
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
@@ -153,11 +170,12 @@ def _open(
 
 
 def _load_data(
-    spec: Spec, root: Path, loaded: dict[str, Splits | UsageError]
+    spec: Spec, root: Path, loaded: dict[str, Splits | UsageError], tell: Tell
 ) -> Splits | UsageError:
     """The splits of a problem, or why they cannot be had; the same question is asked once."""
     question = json.dumps([spec.problem.name, spec.data.model_dump(mode="json")])
     if question not in loaded:
+        tell(f"{spec.problem.name}: loading its data")
         try:
             loaded[question] = spec.load(root)
         except UsageError as error:

@@ -104,5 +104,5 @@ def _footer(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> Any:
     held = f" The moving point: {live.held_text}." if live is not None else ""
     note = next((run.splits.note for run in runs if run.splits is not None), "")
     return html.P(
-        [f"Fronts: scores on the whole test split.{held} ", f"Data: {note}. " if note else ""]
+        [f"Fronts: scores on all {runs[0].data_words}.{held} ", f"Data: {note}. " if note else ""]
     )

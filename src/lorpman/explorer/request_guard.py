@@ -69,7 +69,9 @@ def guard_requests(
     def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["X-Frame-Options"] = "DENY"
+        if "frame-ancestors 'none'" in policy:
+            # The same for old browsers, which know nothing between everybody and nobody.
+            response.headers["X-Frame-Options"] = "DENY"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response

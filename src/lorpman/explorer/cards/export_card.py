@@ -38,5 +38,7 @@ def export_card() -> Any:
 
 def export_command(run: OpenedRun, alpha: Sequence[float]) -> str:
     """How to export the same network in a terminal."""
+    if run.path is None:
+        return f'lp.export(model, [{sentences.alpha_text(alpha)}], "model.onnx", example=x)'
     parts = ["lorpman", "export", str(run.path), "--alpha", sentences.alpha_text(alpha)]
     return shlex.join([*parts, "--to", "model.onnx"])
