@@ -102,9 +102,8 @@ def test_the_page_of_a_model_works_in_a_browser(own, window):
         explorer.close()
 
 
-def test_several_networks_are_stepped_through():
-    network = torch.nn.Sequential(torch.nn.Linear(4, 2))
-    model = lp.Population(network, 2, members=3) if False else lp.Single(network, 2)
+def test_one_network_for_all_preferences_says_so():
+    model = lp.Single(torch.nn.Sequential(torch.nn.Linear(4, 2)), 2)
     tasks = [lp.Task(n, torch.nn.functional.mse_loss, torch.nn.functional.mse_loss,
                      maximise=False, reference=9.0) for n in "ab"]  # fmt: skip
     data = (torch.randn(5, 4), torch.randn(5, 2))

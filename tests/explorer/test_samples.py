@@ -1,11 +1,9 @@
 """Inputs to look at."""
 
-import pytest
 import torch
 from torch import nn
 
 import lorpman as lp
-
 from lorpman.explorer.samples import (
     Prediction,
     _one_per_task,
@@ -85,7 +83,8 @@ class _OneNetwork:
 def test_names_stand_for_classes_and_words_for_numbers():
     network, tasks, batch = _tables()
     samples = choose_samples(_OneNetwork(network), tasks, batch)
-    outputs = network(samples.x)
+    with torch.no_grad():
+        outputs = network(samples.x)
     for card, (kind, size) in enumerate(samples.balanced):
         label = int(outputs[0][card].argmax())
         assert kind.text == ["cat", "dog"][label]
