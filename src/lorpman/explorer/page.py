@@ -37,7 +37,7 @@ def page_layout(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> 
                 [
                     html.Div([front_card(runs, live_runs), demand_card(front)], className="column"),
                     html.Div([preference_card(runs), export_card()], className="column side"),
-                    samples_card(),
+                    samples_card(runs[0]),
                     inside_card(runs),
                 ]
             ),

@@ -26,7 +26,7 @@ def export_card() -> Any:
         "Take it",
         html.Div(buttons, className="takes"),
         html.P(id="taken", className="hint", role="status"),
-        html.P("The same in a terminal:", className="label"),
+        html.P("The same without this page:", className="label"),
         command_with_copy("command"),
         html.P("This view as a link:", className="label"),
         command_with_copy("link"),

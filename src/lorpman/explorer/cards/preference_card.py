@@ -109,7 +109,8 @@ def score_tiles(run: OpenedRun, scores: Sequence[float], even: Sequence[float]) 
                 className="tile",
             )
         )
-    return [*tiles, html.P(_changes(front, scores, even), className="changes")]
+    changes = html.P(_changes(front, scores, even), className="changes")
+    return [html.Div(tiles, className="tiles"), changes]
 
 
 def _part(score: float, worst: float, best: float) -> float:

@@ -12,14 +12,20 @@ from lorpman.explorer.opened_run import OpenedRun
 from lorpman.explorer.samples import Prediction
 
 
-def samples_card() -> Any:
-    """The frame of the inputs; the first answer fills it."""
+def samples_card(run: OpenedRun) -> Any:
+    """The frame of the inputs; the first answer fills it.
+
+    Args:
+        run: Any run of the page.
+    """
+    given = run.spec is None
+    which = "Samples that you gave" if given else "Held-out inputs that no network saw in training"
     return card(
         "Real inputs",
         html.Div(id="samples", className="samples"),
         name="samples",
-        why="Held-out inputs that no network saw in training, and what the network at your "
-        "preference makes of them. Framed: its answer differs from that with all weights equal.",
+        why=f"{which}, and what the network at your preference makes of them. Framed: its answer "
+        "differs from that with all weights equal.",
     )
 
 
