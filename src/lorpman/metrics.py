@@ -90,9 +90,20 @@ class Mean:
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """1 where the predicted class is the target, else 0: ``[n, classes]``, ``[n]`` to ``[n]``.
+    """1 where the predicted class is the target, else 0.
 
-    Binary logits, ``[n]`` or ``[n, 1]``, predict class 1 where they are above 0.
+    Args:
+        output: Logits ``[n, classes]``; or binary ones, ``[n]`` or ``[n, 1]``, which predict class
+            1 where they are above 0.
+        target: The true classes ``[n]``.
+
+    Returns:
+        One value per sample, ``[n]``.
+
+    >>> accuracy(torch.tensor([[2.0, 1.0], [0.0, 1.0]]), torch.tensor([0, 0]))
+    tensor([1., 0.])
+    >>> accuracy(torch.tensor([-0.3, 0.7]), torch.tensor([0, 1]))
+    tensor([1., 1.])
     """
     if output.dim() == 1 or output.shape[1] == 1:
         predicted = (output.reshape(len(output)) > 0).to(target.dtype)

@@ -18,10 +18,20 @@ class Convex(ParameterManifold):
 
     The first member keeps the weights of the given network; the others are started afresh by
     each layer's own ``reset_parameters`` (a parameter of a layer without one is copied, so there
-    the members start equal). ``shared`` names the prefixes of what the tasks share, as for
-    LowRank. ``fixed`` names what is neither combined nor copied but learned once; by default
-    that is what stands beside the shared parts: with ``shared="bottom.convs"``, the rest of
-    ``bottom``. Running statistics of norm layers are one set for all preferences.
+    the members start equal). Running statistics of norm layers are one set for all preferences.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks, and of members.
+        fixed: Prefixes of the parameters that are learned once instead of once per member; an
+            empty string for none. By default these are what stands beside the shared parts: with
+            ``shared="bottom.convs"``, the rest of ``bottom``.
+        shared: Prefixes of the parameters that the tasks share; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+
+    Raises:
+        UsageError: if a prefix matches no parameter, nothing is left to combine, or the network
+            cannot be used.
 
     >>> model = Convex(nn.Linear(6, 4), num_tasks=2)
     >>> model.num_parameters() == 2 * (6 * 4 + 4)

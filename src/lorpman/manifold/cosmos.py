@@ -15,11 +15,21 @@ from lorpman.manifold.conditioned import ConditionedManifold
 class Cosmos(ConditionedManifold):
     """COSMOS: the preference as more input features (tables) or channels (images).
 
-    The first layer, a Linear or a Conv2d, is widened by ``num_tasks`` inputs (``layer`` names
-    it, if it is not the first in the network's own order); its given weights are kept, and those
-    of the new inputs start as a fresh layer's would. For images, ``alpha`` goes through an
-    up-sampler that is learned too: two transposed convolutions (1 x 1 to 4 x 4 to 10 x 10, no
-    biases, ReLU after each), then the nearest of its values for every pixel.
+    The first layer, a Linear or a Conv2d, is widened by ``num_tasks`` inputs; its given weights
+    are kept, and those of the new inputs start as a fresh layer's would. For images, ``alpha``
+    goes through an up-sampler that is learned too: two transposed convolutions (1 x 1 to 4 x 4 to
+    10 x 10, no biases, ReLU after each), then the nearest of its values for every pixel.
+
+    Args:
+        network: Takes rows ``[n, k]``, images ``[n, c, h, w]``, or a sequence of either with one
+            batch per task; it is copied.
+        num_tasks: The number m of tasks.
+        layer: The name of the layer that sees the input; by default the first layer with
+            parameters, in the order in which the network's modules were defined.
+
+    Raises:
+        UsageError: if that layer is no plain Linear and no ungrouped Conv2d, or the network
+            cannot be used.
 
     >>> model = Cosmos(nn.Linear(6, 4), num_tasks=2)
     >>> model(torch.zeros(3, 6), torch.tensor([0.3, 0.7])).shape, model.num_parameters()

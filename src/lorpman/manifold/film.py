@@ -20,12 +20,21 @@ _WIDTHS = ("out_channels", "num_features", "num_channels", "out_features")
 class Film(ConditionedManifold):
     """FiLM: ``x <- gamma(alpha) x + beta(alpha)`` per channel, after every stage of a network.
 
-    ``gamma = 1 + W alpha + c`` and ``beta`` likewise come from one Linear(m, 2C) per stage that
-    starts at zero, so at first every preference gives the network as it came. ``stages`` are
-    names of modules whose output is ``[n, C, ...]`` (or a mapping from names to C, where C is
-    not that of the stage's last layer). By default they are those that a part of the network
-    declares in an attribute ``stages``, else all activations of the shared bottom. They should
-    end behind a norm layer: one that followed would undo the modulation.
+    ``gamma = 1 + W alpha + c`` and ``beta`` come from one Linear(m, 2C) per stage that starts at
+    zero, so at first every preference gives the network as it came.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks.
+        stages: Names of the modules whose outputs ``[n, C, ...]`` are modulated, or a mapping
+            from such names to C, where C is not the width of the stage's last layer. By default
+            those that a part of the network declares in an attribute ``stages``, else all
+            activations of the shared bottom. A stage should end after a norm layer: one that
+            follows it would undo the modulation.
+
+    Raises:
+        UsageError: if a stage is no module of the network, its width cannot be told, there is no
+            stage at all, or the network cannot be used.
 
     >>> net = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
     >>> Film(net, num_tasks=3).num_parameters() - (6 * 4 + 4 + 4 * 2 + 2) == (3 + 1) * 2 * 4

@@ -19,8 +19,16 @@ from lorpman.preference import Fixed, Sampler, as_preference, grid
 class Single(ParameterManifold):
     """One network for every preference: what a single-solution method trains.
 
-    Its front is one point, shown at the centre of the simplex; ``shared`` names the prefixes of
-    what the tasks compete for (default: the bottom of a SharedBottom, else every parameter).
+    Its front is one point, shown at the centre of the simplex.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks.
+        shared: Prefixes of the parameters that the tasks compete for; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+
+    Raises:
+        UsageError: if a prefix matches no parameter, or the network cannot be used.
 
     >>> model = Single(nn.Linear(3, 2), num_tasks=2)
     >>> model.preferences()
@@ -54,9 +62,20 @@ class Single(ParameterManifold):
 class Population(Manifold):
     """k networks, each at its own preference: a discrete front.
 
-    A preference is answered by the member whose own is nearest. With ``independent``, every
-    member starts from weights of its own (the network's layers are reset, as a fresh network's
-    would be); otherwise all start from the given ones.
+    A preference is answered by the member whose preference is nearest to it.
+
+    Args:
+        network: Any network; it is copied k times.
+        alphas: The preferences of the members, ``[k, m]``, all different.
+        shared: Prefixes of the parameters that the tasks compete for; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+        independent: Whether all members but the first start from fresh weights, by each layer's
+            ``reset_parameters``; otherwise all start from the given ones.
+
+    Raises:
+        UsageError: if the preferences have another shape or repeat, a prefix matches no
+            parameter, a layer cannot be started afresh, or the network cannot be used.
+        ValueError: if a preference does not lie on the simplex.
 
     >>> model = Population(nn.Linear(3, 2), torch.eye(2))
     >>> torch.equal(model.solution(torch.tensor([0.9, 0.1])).weight, model.members[0].weight)

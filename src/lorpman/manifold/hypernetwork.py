@@ -51,11 +51,21 @@ class HyperManifold(ParameterManifold):
 class Hyper(HyperManifold):
     """PHN: ``theta(alpha) = W MLP(alpha) + c``, one linear map per parameter tensor.
 
-    The MLP of the preference has three layers of ``hidden`` units, the last one without an
-    activation. With N parameters in the network this takes ``(hidden + 1) N`` numbers and a
-    few, about a hundred networks: where training that would not fit into the free memory, it is
-    refused before anything is allocated. ``memory`` gives another limit in bytes. ``dropout``
-    drops generated weights while training, as PHN-HVI does.
+    The MLP of the preference has three layers, the last one without an activation. For a network
+    of N parameters the hypernetwork has a little more than ``(hidden + 1) N``, as many as about a
+    hundred networks. Where training that would not fit into the free memory, it is refused before
+    anything is allocated.
+
+    Args:
+        network: Any network; it is copied, but its weights are not used.
+        num_tasks: The number m of tasks.
+        hidden: Units in every layer of the MLP.
+        dropout: The share of generated weights that is set to zero in training, as in PHN-HVI.
+        memory: Bytes that training may take; by default what is free on the network's device.
+
+    Raises:
+        UsageError: if training would take more memory, a number is out of range, or the network
+            cannot be used.
 
     >>> model = Hyper(nn.Linear(6, 4), num_tasks=2)
     >>> model.num_parameters() == 101 * (6 * 4 + 4) + 20_500
@@ -98,13 +108,26 @@ class Hyper(HyperManifold):
 class ChunkedHyper(HyperManifold):
     """Chunked PHN: the weights come in pieces, each written from an embedding of its own.
 
-    ``e(alpha) = sum_i alpha_i E_i`` (32 numbers) and the embedding of a chunk (64) go through an
-    MLP of three layers of ``hidden`` units; ``matrices`` maps to ``block`` values each, shared
-    by all chunks, give the chunk's values. Chunks are put together and cut to the network's
-    size; there are never more maps than one chunk of the whole network needs. The size hardly
-    depends on the network. With ``batch_statistics``, batch norms use the statistics of the
-    batch when predicting too, as the released code does; then a prediction depends on the rest
-    of its batch.
+    ``e(alpha) = sum_i alpha_i E_i`` (32 numbers) and the embedding of a chunk (64 numbers) go
+    through an MLP of three layers; linear maps that all chunks share turn its output into the
+    chunk's values. The chunks are joined and cut to the network's size. So the number of
+    parameters hardly depends on the network.
+
+    Args:
+        network: Any network; it is copied, but its weights are not used.
+        num_tasks: The number m of tasks.
+        hidden: Units in every layer of the MLP.
+        matrices: How many linear maps make a chunk; fewer where one chunk of fewer maps already
+            holds the whole network.
+        block: How many values each of them gives.
+        dropout: The share of generated weights that is set to zero in training, as in PHN-HVI.
+        batch_statistics: Whether batch norms use the statistics of the batch in predictions too,
+            as the released code does; a prediction then depends on the rest of its batch.
+        memory: Bytes that training may take; by default what is free on the network's device.
+
+    Raises:
+        UsageError: if training would take more memory, a number is out of range, or the network
+            cannot be used.
 
     >>> model = ChunkedHyper(nn.Linear(6, 4), num_tasks=2, hidden=10, matrices=2, block=5)
     >>> len(model.chunks), model.theta(torch.tensor([0.3, 0.7]))["weight"].shape

@@ -14,8 +14,19 @@ class Learned(Manifold):
     """``inner`` seen at ``count`` reference vectors that a rule moves while it trains.
 
     The references are preferences, ``[count, m]``, and belong to the manifold's state: they are
-    where its front is shown. Any other preference is answered too, by ``inner``. The
-    manifold must be differentiable in alpha, as every continuous one is.
+    where its front is shown. Any other preference is answered too, by ``inner``.
+
+    Args:
+        inner: The manifold that holds the weights; it must be differentiable in alpha, as every
+            continuous one is. It is not copied.
+        count: How many reference vectors there are.
+
+    Raises:
+        UsageError: if there is no reference vector.
+
+    >>> from lorpman.manifold.convex import Convex
+    >>> Learned(Convex(nn.Linear(6, 4), num_tasks=2), count=5).preferences().shape
+    torch.Size([5, 2])
     """
 
     references: Tensor

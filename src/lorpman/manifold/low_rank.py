@@ -24,18 +24,30 @@ _Owned = tuple[str, nn.Module, nn.Parameter]
 class LowRank(ParameterManifold):
     """``theta(alpha) = theta_0 + scale * sum_i alpha_i B_i A_i`` over any network.
 
-    Matrices get low-rank deltas of the given ``rank`` (less where the matrix is smaller); a
-    convolution ``[out, in, k, k]`` is seen as ``(out k) x (in k)`` with inner size ``rank k``;
-    norm layers get a full-size delta of their affine vectors; biases are shared. ``shared``
-    names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
-    ``B`` starts at zero, so at first every preference gives the network as it came. ``merge``
-    overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
-    chosen by the work that it takes.
+    Matrices get low-rank deltas; a convolution ``[out, in, k, k]`` is seen as a matrix
+    ``(out k) x (in k)`` with inner size ``rank k``; norm layers get a full-size delta of their
+    affine vectors; biases are shared. ``B`` starts at zero, so at first every preference gives
+    the network as it came.
 
-    With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
-    :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
-    parameters (default: as many as with rank 8). In a loop of your own, which does not let the
+    With ``rank="auto"`` each layer finds its own rank while :func:`fit` trains (see
+    :mod:`lorpman.manifold.automatic_ranks`). In a loop of your own, which does not let the
     manifold change its size, the layers keep the larger ranks that they start with.
+
+    Args:
+        network: Any network; it is copied, and becomes theta_0.
+        num_tasks: The number m of tasks.
+        rank: The rank of the deltas, less where a matrix is smaller; or "auto".
+        scale: Multiplies all deltas, s in the paper.
+        shared: Prefixes of the parameters that are adapted; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+        merge: How the sum is computed (see :mod:`lorpman.manifold.merge`); by default the way
+            that takes the least work.
+        budget: With ``rank="auto"``, the most parameters that all factors together may have; by
+            default as many as with rank 8.
+
+    Raises:
+        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+            to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))

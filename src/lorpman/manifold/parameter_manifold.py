@@ -24,9 +24,17 @@ class ParameterManifold(Manifold):
     """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
 
     The network is copied at the start: the caller's instance never changes, and two manifolds
-    made from it do not share weights. It has its weights only while it runs forward, so activation
-    checkpointing inside it, which runs it again later, is refused; around the whole manifold it
-    works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+    made from it do not share weights. The copy has the weights of a preference only while it runs
+    forward, so activation checkpointing inside it, which runs it again later, is refused; around
+    the whole manifold it works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+
+    Args:
+        network: Any network; its parameters are named as in its ``named_parameters()``.
+        num_tasks: The number m of tasks, which is the length of a preference.
+
+    Raises:
+        UsageError: if no manifold can be built over the network (no parameters, another number
+            of heads than tasks, lazy parameters, sparse gradients).
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
