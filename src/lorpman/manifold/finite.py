@@ -55,6 +55,7 @@ class Single(ParameterManifold):
         return _trained(self.network, self._shared)
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        # No parameter depends on the preference: the network runs with those it has.
         del alphas
         return {}
 
@@ -120,9 +121,19 @@ class Population(Manifold):
         return copy.deepcopy(self.members[int(chosen)])
 
     def nearest(self, alpha: Tensor) -> Tensor:
-        """Index of the member at ``alpha``: a scalar for ``[m]``, ``[b]`` for ``[b, m]``."""
+        """Which member answers a preference.
+
+        Args:
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+
+        Returns:
+            The member's index, a scalar for ``[m]`` and ``[b]`` for ``[b, m]``.
+
+        Raises:
+            ValueError: if ``alpha`` does not lie on the simplex.
+        """
         alpha = as_preference(alpha, self.num_tasks).to(self.alphas)
-        # Not cdist: its matrix product loses the digits that tell equal preferences.
+        # Not cdist: its matrix product loses the digits by which a member recognises its own.
         return (alpha[..., None, :] - self.alphas).square().sum(-1).argmin(-1)
 
     def preferences(self) -> Tensor:
@@ -145,6 +156,10 @@ def rays(m: int, k: int) -> Tensor:
 
     Two tasks: equal angles from axis to axis, as PMTL and EPO place them; more: ``lp.grid(m, k)``.
 
+    Args:
+        m: The number of tasks.
+        k: The number of preferences.
+
     >>> rays(2, 3)
     tensor([[0.0000, 1.0000],
             [0.5000, 0.5000],
@@ -154,16 +169,24 @@ def rays(m: int, k: int) -> Tensor:
         return grid(m, k)
     angles = torch.linspace(0, math.pi / 2, k, dtype=torch.float64)
     points = torch.stack([angles.sin(), angles.cos()], 1).clamp_min(0)
+    # cos(pi / 2) is 6e-17 in floats; the ends are to be corners exactly.
     points[0, 0] = points[-1, 1] = 0
     return (points / points.sum(1, keepdim=True)).float()
 
 
 def reset(network: nn.Module) -> None:
-    """Give every layer of ``network`` fresh weights, as its class would start it."""
+    """Give every layer fresh weights, as its class would start it.
+
+    Args:
+        network: The network, which is changed.
+
+    Raises:
+        UsageError: if a layer has parameters, but no ``reset_parameters``.
+    """
     for name, module in network.named_modules():
-        again = getattr(module, "reset_parameters", None)
-        if callable(again):
-            again()
+        start_afresh = getattr(module, "reset_parameters", None)
+        if callable(start_afresh):
+            start_afresh()
         elif next(module.parameters(recurse=False), None) is not None:
             raise UsageError(
                 f"cannot start members independently: {type(module).__name__} "

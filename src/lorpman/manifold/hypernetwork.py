@@ -20,7 +20,16 @@ _COPIES = 4
 
 
 class HyperManifold(ParameterManifold):
-    """What both hypernetworks share: every parameter of the network is generated."""
+    """What both hypernetworks share: every parameter of the network is generated.
+
+    Args:
+        network: Any network; it is copied, but its weights are not used.
+        num_tasks: The number m of tasks.
+        dropout: The share of generated weights that is set to zero in training.
+
+    Raises:
+        UsageError: if ``dropout`` is not in [0, 1), or the network cannot be used.
+    """
 
     def __init__(self, network: nn.Module, num_tasks: int, dropout: float) -> None:
         super().__init__(network, num_tasks)
@@ -31,17 +40,18 @@ class HyperManifold(ParameterManifold):
 
     @property
     def generated(self) -> int:
-        """How many numbers the network has that is generated."""
+        """The number of parameters of the network that is generated."""
         return sum(shape.numel() for shape in self._shapes.values())
 
     def _ready(self) -> None:
+        # After the hypernetwork is built, which takes type and device from these weights.
         hollow(self.network, list(self._shapes))
 
     @abstractmethod
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]: ...
 
     def _call(self, varied: Mapping[str, Tensor | LateWeight], x: object) -> object:
-        # Here and not in theta: a solution is a network without dropped weights.
+        # Here and not in theta: a solution has all of its weights.
         if self.dropout and self.training:
             tensors = {name: v for name, v in varied.items() if isinstance(v, Tensor)}
             varied = {name: F.dropout(value, self.dropout) for name, value in tensors.items()}
@@ -83,6 +93,7 @@ class Hyper(HyperManifold):
         super().__init__(network, num_tasks, dropout)
         _at_least_one("hidden", hidden)
         like = next(self.network.parameters())
+        # Counted by hand, since the check has to come before anything is allocated.
         ray = hidden * (num_tasks + 1) + 2 * hidden * (hidden + 1)
         check_memory((hidden + 1) * self.generated + ray, self.generated, like, memory)
         self.ray = _mlp(num_tasks, hidden).to(like)
@@ -148,10 +159,12 @@ class ChunkedHyper(HyperManifold):
         super().__init__(network, num_tasks, dropout)
         for name, value in (("hidden", hidden), ("matrices", matrices), ("block", block)):
             _at_least_one(name, value)
+        # More maps than one chunk of the whole network needs would never be used.
         matrices = min(matrices, math.ceil(self.generated / block))
         like = next(self.network.parameters())
         check_memory(matrices * block * hidden, self.generated, like, memory)
         count = math.ceil(self.generated / (matrices * block))
+        # The sizes 32 and 64 of the embeddings are those of the released code.
         self.preference = nn.Parameter(_small(like, num_tasks, 32))
         self.chunks = nn.Parameter(_small(like, count, 64))
         self.mlp = _mlp(96, hidden).to(like)
@@ -183,18 +196,31 @@ def _mlp(inputs: int, hidden: int) -> nn.Sequential:
 
 
 def _small(like: Tensor, *shape: int) -> Tensor:
+    """Normal numbers of deviation 0.1, so that generated weights start about as small as usual."""
     return torch.randn(shape, device=like.device, dtype=like.dtype) * 0.1
 
 
 def _forget_statistics(network: nn.Module) -> None:
+    """Let norm layers use the statistics of the batch, in evaluation too."""
     for module in network.modules():
         if isinstance(module, NORMS_WITH_STATISTICS):
+            # The flag alone would not do: evaluation uses running statistics where there are any.
             module.track_running_stats = False
             module.running_mean = module.running_var = module.num_batches_tracked = None
 
 
 def check_memory(count: int, target: int, like: Tensor, limit: int | None = None) -> None:
-    """Refuse ``count`` parameters of the type of ``like`` that could not be trained here."""
+    """Refuse a hypernetwork that could not be trained here.
+
+    Args:
+        count: The parameters of the hypernetwork.
+        target: The parameters of the network that it generates, for the message.
+        like: A tensor of their type, on their device.
+        limit: Bytes that training may take; None for what is free on that device.
+
+    Raises:
+        UsageError: if training with Adam would take more.
+    """
     free = free_memory(like.device) if limit is None else limit
     size = count * like.element_size()
     if free is not None and _COPIES * size > free:
@@ -207,16 +233,25 @@ def check_memory(count: int, target: int, like: Tensor, limit: int | None = None
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that are free on ``device``; None where that is not known, or nothing is stored."""
+    """How much memory a device has left.
+
+    Args:
+        device: Any device.
+
+    Returns:
+        Bytes; None where that is not known, or nothing is stored (the meta device).
+    """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     if device.type != "cpu":
         return None
     try:
+        # MemAvailable and not MemFree, which leaves out what caches would give back.
         text = Path("/proc/meminfo").read_text()
         lines = dict(line.split(":") for line in text.splitlines())
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
+        # Not Linux: all memory that the machine has is the best bound there is.
         pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
         return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else None
 

@@ -51,6 +51,7 @@ class Learned(Manifold):
     def sampler(self, concentration: float) -> Sampler:
         del concentration
 
+        # A function and not the references of now: a rule moves them after every step.
         def current(num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
             del num_tasks, count, generator
             return self.preferences()
