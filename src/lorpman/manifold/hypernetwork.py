@@ -196,7 +196,7 @@ def _mlp(inputs: int, hidden: int) -> nn.Sequential:
 
 
 def _small(like: Tensor, *shape: int) -> Tensor:
-    """Normal numbers of deviation 0.1, so that generated weights start about as small as usual."""
+    """A random start of embeddings and maps: normal numbers of deviation 0.1."""
     return torch.randn(shape, device=like.device, dtype=like.dtype) * 0.1
 
 

@@ -170,7 +170,7 @@ class RotoGrad(Rule):
             size = len(rotated.skew)
             wanted = at_rotated.flatten(1)[:, :size]
             change = rotation_gradient(rotated.skew, common[:, :size], wanted)
-            # In place, but after the gradients were taken: their graph still has the old rotation.
+            # In place is safe: what is back-propagated after this runs through the bottom only.
             rotated.skew += adam.change(change, rate)
 
     def _rotations(self, model: Manifold) -> list[Rotation]:

@@ -87,7 +87,7 @@ def min_norm(gram: Tensor) -> Tensor:
     if kkt_gap(K, weights) > _GAP:
         weights = _descend(K, weights)
     gap = kkt_gap(K, weights)
-    # Looser than what was aimed at: such an answer still is a descent direction for all tasks.
+    # Looser than what was aimed at: a direction a little off the shortest does no harm.
     if gap > 1e-4:
         raise SolverFailed(f"the min-norm problem of {m} gradients is off by {gap:.1e} (KKT)")
     return torch.from_numpy(weights)

@@ -63,6 +63,7 @@ def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
     step, module = _lorpman(workload) if who == "lorpman" else _plain(workload)
     of_factors = _bytes(factors(module))
     step()
+    # Twice: the factors and their gradients, which a plain network does not have.
     resident = _peak_resident() - before - 2 * of_factors
     # The allocator's count starts with the call, so nothing may be there that the call frees.
     module.zero_grad()
