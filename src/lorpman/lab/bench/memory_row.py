@@ -57,6 +57,7 @@ def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
         Bytes, counted in several ways; LORPMAN's without its factors and their gradients.
     """
     torch.set_num_threads(threads)
+    # Otherwise what libraries load at the first step would count as the step's own.
     _warm_up()
     before = _resident()
     workload = vgg(width)
