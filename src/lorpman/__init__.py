@@ -4,7 +4,10 @@ One training run learns ``theta(alpha) = theta_0 + s * sum_i alpha_i B_i A_i``: 
 every preference ``alpha`` between the tasks.
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
@@ -42,7 +45,32 @@ from lorpman.task import Task
 from lorpman.training.fit import Epoch, fit
 from lorpman.training.options import Checkpoints, Placement, Validation
 
+if _TYPE_CHECKING:
+    from lorpman.lab.datasets.splits import Splits
+    from lorpman.lab.methods.method import Method
+    from lorpman.lab.problems.problem import Problem
+    from lorpman.lab.settings import SettingsGroup
+
 __version__ = _version("lorpman")
+
+# Imported when first asked for: who only fits and evaluates waits for none of it.
+_LATER = {
+    "Method": "lorpman.lab.methods.method",
+    "Problem": "lorpman.lab.problems.problem",
+    "SettingsGroup": "lorpman.lab.settings",
+    "Splits": "lorpman.lab.datasets.splits",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'lorpman' has no attribute '{name}'")
+    return getattr(_import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Balanced",
@@ -66,17 +94,21 @@ __all__ = [
     "Linear",
     "LowRank",
     "Manifold",
+    "Method",
     "MultiForward",
     "Order",
     "Orthogonality",
     "ParameterManifold",
     "Placement",
     "Population",
+    "Problem",
     "Rule",
     "Selection",
+    "SettingsGroup",
     "SharedBottom",
     "Single",
     "SmoothChebyshev",
+    "Splits",
     "Step",
     "Stratified",
     "Task",

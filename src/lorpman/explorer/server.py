@@ -18,6 +18,7 @@ from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
 from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
+from lorpman.lab.problems.problem import Problem
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -72,6 +73,7 @@ class Explorer:
 def make_explorer(
     paths: Sequence[Path],
     root: Path,
+    problem: Problem | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
@@ -82,6 +84,7 @@ def make_explorer(
     Args:
         paths: The directories of the runs, all of the same tasks.
         root: Where datasets are.
+        problem: What the runs were trained on, where that is not built in.
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
@@ -89,7 +92,7 @@ def make_explorer(
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
-    runs = open_runs(paths, root)
+    runs = open_runs(paths, root, problem)
     live_runs = {run.key: LiveRun(run, samples) for run in runs if run.mode != "stored"}
     queries = Queries(runs, live_runs)
     app = _make_app(runs, live_runs, queries)
