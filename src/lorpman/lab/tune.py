@@ -18,6 +18,7 @@ from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import check_freezing, fit_spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.lab.settings import SettingsGroup, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
@@ -169,7 +170,7 @@ def tune(
     check_freezing(first, first.build())
     # Kept from trial to trial, unless what is searched decides the data.
     load = lru_cache(maxsize=1)(lambda data: replace(first, data=data).load(root))
-    load(first.data)
+    try_out(first, load(first.data), root)
     study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
         if sweep.combinations() <= trials:
