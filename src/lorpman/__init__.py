@@ -46,7 +46,10 @@ from lorpman.training.fit import Epoch, fit
 from lorpman.training.options import Checkpoints, Placement, Validation
 
 if _TYPE_CHECKING:
+    from lorpman.explorer.from_python import explore, report
+    from lorpman.lab.comparison_table import Comparison
     from lorpman.lab.datasets.splits import Splits
+    from lorpman.lab.from_python import Run, Tuned, compare, open_run, train, tune
     from lorpman.lab.methods.method import Method
     from lorpman.lab.problems.problem import Problem
     from lorpman.lab.settings import SettingsGroup
@@ -55,10 +58,19 @@ __version__ = _version("lorpman")
 
 # Imported when first asked for: who only fits and evaluates waits for none of it.
 _LATER = {
+    "Comparison": "lorpman.lab.comparison_table",
     "Method": "lorpman.lab.methods.method",
     "Problem": "lorpman.lab.problems.problem",
+    "Run": "lorpman.lab.from_python",
     "SettingsGroup": "lorpman.lab.settings",
     "Splits": "lorpman.lab.datasets.splits",
+    "Tuned": "lorpman.lab.from_python",
+    "compare": "lorpman.lab.from_python",
+    "explore": "lorpman.explorer.from_python",
+    "open_run": "lorpman.lab.from_python",
+    "report": "lorpman.explorer.from_python",
+    "train": "lorpman.lab.from_python",
+    "tune": "lorpman.lab.from_python",
 }
 
 
@@ -78,6 +90,7 @@ __all__ = [
     "Checkpoints",
     "Choice",
     "ChunkedHyper",
+    "Comparison",
     "Convex",
     "Cosine",
     "Cosmos",
@@ -103,6 +116,7 @@ __all__ = [
     "Population",
     "Problem",
     "Rule",
+    "Run",
     "Selection",
     "SettingsGroup",
     "SharedBottom",
@@ -114,19 +128,26 @@ __all__ = [
     "Task",
     "Term",
     "TrainingDiverged",
+    "Tuned",
     "UsageError",
     "Validation",
     "accuracy",
     "as_preference",
+    "compare",
     "dirichlet",
     "evaluate",
+    "explore",
     "export",
     "export_network",
     "fit",
     "grid",
     "hypervolume",
     "hypervolume_gradient",
+    "open_run",
     "recalibrate",
+    "report",
     "rules",
     "select",
+    "train",
+    "tune",
 ]

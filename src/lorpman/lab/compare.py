@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def _summarise(
     # Points of a discrete front must not be joined by a line.
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
     plot_fronts(shown_fronts, out / "comparison.png", first.problem.name, apart)
-    return comparison
+    return replace(comparison, picture=(out / "comparison.png").read_bytes())
 
 
 def shared_front(spec: Spec, run: Path, root: Path) -> Front:

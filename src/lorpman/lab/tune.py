@@ -89,7 +89,7 @@ class Sweep:
         chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
         if not chosen:
             raise UsageError(
-                f"the settings of {problem.name} have no ranges for {method}; give some with "
+                f"{problem.name} has no ranges for {method}; give some with "
                 "--search key=value,value"
             )
         sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
