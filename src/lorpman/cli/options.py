@@ -14,13 +14,26 @@ from lorpman.errors import UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lorpman.lab.problems.problem import Problem
+
 Scale = Annotated[
     Literal["paper", "laptop"],
     typer.Option(help="paper: the published protocol; laptop: a stated reduction."),
 ]
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM", help="A name (see: lorpman problems), mine.py or package.module:NAME"
+    ),
+]
 MethodName = Annotated[str, typer.Option(help="See: lorpman methods")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
+ProblemOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--problem", metavar="PROBLEM", help="Where RUN's problem is, if not built in: mine.py"
+    ),
+]
 DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
@@ -34,6 +47,17 @@ Recipe = Annotated[
     typer.Option(metavar="NAME", help="Settings over the preset's: best, found on MultiMNIST."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
+
+
+def read_problem(named: str | None) -> "Problem | None":
+    """The problem that ``--problem`` names, if it was given.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    from lorpman.lab.problems.own_problem import find_problem
+
+    return None if named is None else find_problem(named)
 
 
 def read_overrides(assignments: Sequence[str] | None, epochs: int | None = None) -> dict[str, Any]:

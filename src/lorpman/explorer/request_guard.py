@@ -42,7 +42,12 @@ def new_token() -> str:
 
 
 def guard_requests(
-    server: Flask, host: str, token: str | None, outputs: Set[str], policy: str
+    server: Flask,
+    host: str,
+    token: str | None,
+    outputs: Set[str],
+    policy: str,
+    framed: bool = False,
 ) -> None:
     """Check every request to ``server``, and answer errors without saying how it works inside.
 
@@ -52,6 +57,7 @@ def guard_requests(
         token: The secret that a request must hold; None where this machine alone can ask.
         outputs: The callbacks that there are, by Dash's names of their outputs.
         policy: The Content-Security-Policy: what browsers may load.
+        framed: Whether another page may hold this one inside; the policy says which.
     """
     server.config["MAX_CONTENT_LENGTH"] = _LARGEST_BODY
 
@@ -71,7 +77,8 @@ def guard_requests(
     def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["X-Frame-Options"] = "DENY"
+        if not framed:
+            response.headers["X-Frame-Options"] = "DENY"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response

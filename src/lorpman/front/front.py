@@ -197,6 +197,12 @@ class Front:
 
         plot_front(self, path, title)
 
+    def _repr_html_(self) -> str:
+        """A table and a picture, for a notebook."""
+        from lorpman.front.notebook import front_html
+
+        return front_html(self)
+
     def save(self, path: str | Path) -> None:
         """Write the front as JSON that people can read and that round-trips exactly.
 

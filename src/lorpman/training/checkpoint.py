@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lorpman._files import replacing, temporaries
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, UserNotice
 
 # The only key of the metadata: safetensors writes several in random order, and the files of two
 # equal runs should be equal.
@@ -33,7 +33,7 @@ class DamagedCheckpoint(UsageError):
     """A checkpoint that was whole once: truncated, or with bits that changed."""
 
 
-class CheckpointWarning(UserWarning):
+class CheckpointWarning(UserNotice):
     """An older checkpoint was used than there should be."""
 
 

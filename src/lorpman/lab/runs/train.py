@@ -20,6 +20,7 @@ from lorpman.lab.runs.epoch_log import EpochLog
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.loggers import make_loggers
 from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import grid
@@ -81,6 +82,8 @@ def train(
     if first:
         check_free(out, spec, engine, resume)
     splits = spec.load(root)
+    if first:
+        try_out(spec, splits, root)
     model = spec.build()
     check_freezing(spec, model)
     with ExitStack() as alone:
