@@ -58,9 +58,7 @@ def main(epochs=30):
     front = lp.evaluate(model, tasks, DataLoader(test_data, batch_size=300))
     print(f"hypervolume {front.hypervolume():.3f}")
     if "--explore" in sys.argv:
-        from lorpman.explorer.explore import explore
-
-        explore(model, tasks=tasks, data=test_data)
+        lp.explore(model, tasks=tasks, data=test_data)
     return front
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lorpman.cli.options import DataDirectory
+from lorpman.cli.options import DataDirectory, ProblemOfRun, read_problem
 from lorpman.cli.output import print_field
 
 _Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories made by train.")]
@@ -35,6 +35,7 @@ def explore(
     samples: _Samples = 1000,
     browser: _Browser = True,
     data: DataDirectory = None,
+    problem: ProblemOfRun = None,
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
     # At once: what is imported and read next can take a minute.
@@ -46,8 +47,8 @@ def explore(
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer
 
-    root = data_root(data)
-    explorer = make_explorer(runs, root, host=host, port=port, samples=samples, tell=_tell)
+    root, found = data_root(data), read_problem(problem)
+    explorer = make_explorer(runs, root, found, host=host, port=port, samples=samples, tell=_tell)
     print_field("page", explorer.url)
     print_field("stop", "Ctrl+C")
     # Now, also into a pipe: whoever reads it waits for the address.

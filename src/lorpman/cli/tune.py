@@ -55,7 +55,7 @@ def tune(
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
-    file = study or Path("runs") / f"{problem}-{method}.study"
+    file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
     workers = Workers(jobs, scheduler)
     finished = run_study(sweep, trials, file, data_root(data), typer.echo, workers)
     best = finished.best_trial

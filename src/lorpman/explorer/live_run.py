@@ -1,7 +1,7 @@
 """A run that is evaluated while somebody looks, on held-out samples that stay in memory."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,11 +17,14 @@ from lorpman.front.front import Front
 from lorpman.front.select import select
 from lorpman.lab.datasets.splits import Batch, first_batches
 from lorpman.preference import grid
+from lorpman.task import Task, per_task, unpack
 
 # A drag along the slider and back asks for the same points again.
 _KEPT_POINTS = 512
+# A search scores about 40 networks while a person waits.
 _SEARCH_SAMPLES = 2000
-_LONGEST_START = 10.0  # seconds that a line to move on may delay the page
+# Seconds by which the line that the point moves on may delay the page.
+_LONGEST_START = 10.0
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,14 @@ class LiveRun:
         assert run.splits is not None
         self.run, self.model, self.tasks = run, run.model, run.tasks
         tell(f"{run.key}: reading up to {num_samples:,} samples to score on")
-        self.held = _at_most(first_batches(run.splits.test, num_samples), num_samples)
+        self.held = _held(run.splits.test, self.tasks, num_samples)
         """Test samples, on which points are scored."""
-        self.searched = _at_most(
-            first_batches(run.splits.validation, _SEARCH_SAMPLES), _SEARCH_SAMPLES
-        )
+        self.searched = _held(run.splits.validation, self.tasks, _SEARCH_SAMPLES)
         """Validation samples, on which a preference is searched for."""
         networks = 1 + len(self.tasks)
         tell(f"{run.key}: choosing samples to show, by what {networks} networks say about them")
         self.samples: ShownSamples = choose_samples(self.model, self.tasks, self.held[0], run.show)
+        # For this object and not for the class, so that the cache goes when the run does.
         self.point = lru_cache(maxsize=_KEPT_POINTS)(self._score_point)
         """A preference, as a tuple of weights, to its :class:`ScoredPoint`."""
         tell(f"{run.key}: scoring a first network")
@@ -67,7 +69,7 @@ class LiveRun:
     @property
     def all_samples(self) -> int:
         """The size of the test split."""
-        return len(self.run.splits.test)  # type: ignore[union-attr,arg-type]
+        return len(self.run.splits.test)  # type: ignore[union-attr]
 
     @property
     def whole(self) -> bool:
@@ -116,6 +118,12 @@ class LiveRun:
     def _score_front(self) -> Front:
         """The stored front's preferences on the held-out samples, on which the point moves."""
         return evaluate(self.model, self.tasks, self.held, self.run.front.alphas)
+
+
+def _held(data: Any, tasks: Sequence[Task], count: int) -> list[Batch]:
+    """The first ``count`` samples of a split, with a list of one target per task."""
+    read = (unpack(batch) for batch in first_batches(data, count))
+    return _at_most([(x, per_task(y, tasks, "the batch's targets")) for x, y in read], count)
 
 
 def _at_most(batches: list[Batch], count: int) -> list[Batch]:

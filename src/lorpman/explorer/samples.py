@@ -16,6 +16,7 @@ from lorpman.task import Task, per_task
 
 _MOST_CARDS = 8
 _MOST_TASKS_ON_CARD = 4
+# Test samples among which those that the preference moves are looked for, when the page starts.
 _CANDIDATES = 200
 
 

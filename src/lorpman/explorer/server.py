@@ -19,6 +19,7 @@ from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
 from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
+from lorpman.lab.problems.problem import Problem
 
 # Notebooks of this machine, in a browser or in an editor.
 _FRAMES = "http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
@@ -85,6 +86,7 @@ class Explorer:
 def make_explorer(
     paths: Sequence[Path],
     root: Path,
+    problem: Problem | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
@@ -96,6 +98,7 @@ def make_explorer(
     Args:
         paths: The directories of the runs, all of the same tasks.
         root: Where datasets are.
+        problem: What the runs were trained on, where that is not built in.
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
@@ -104,7 +107,7 @@ def make_explorer(
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
-    runs = open_runs(paths, root, tell)
+    runs = open_runs(paths, root, problem, tell)
     return serve_runs(runs, host=host, port=port, samples=samples, tell=tell)
 
 
@@ -136,7 +139,7 @@ def serve_runs(
     app = _make_app(runs, live_runs, queries)
     token = None if host in LOOPBACK else new_token()
     policy = _content_policy(app, _FRAMES if framed else "'none'")
-    guard_requests(app.server, host, token, set(app.callback_map), policy)
+    guard_requests(app.server, host, token, set(app.callback_map), policy, framed)
     server, port = _bind(app.server, host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
@@ -198,6 +201,7 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
     # Bound by hand: werkzeug ends the process when the address is taken.
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # So that the same port can be had right after an explorer was ended.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(128)
@@ -217,5 +221,6 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
             fd=sock.fileno(),
         )
     finally:
+        # werkzeug has duplicated the descriptor.
         sock.close()
     return server, bound_port

@@ -58,5 +58,6 @@ def _train_apart(spec: Spec, run: Path, root: Path, progress: bool, threads: int
 
 
 def _train(spec: Spec, run: Path, root: Path, progress: bool, threads: int) -> None:
+    # A fresh process knows nothing of what the first one set.
     torch.set_num_threads(threads)
     train(spec, run, root, resume=True, progress=progress)

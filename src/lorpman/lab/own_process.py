@@ -40,7 +40,7 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
         ProcessLost: the process died before it could answer.
         Exception: whatever the function raised.
     """
-    question = pickle.dumps(sys.path) + cloudpickle.dumps((function, arguments))
+    question = pickle.dumps(sys.path) + packed(function, arguments)
     with tempfile.TemporaryDirectory(prefix="lorpman-") as folder:
         file = Path(folder) / "answer"
         command = [sys.executable, "-c", _START, str(file)]
@@ -52,6 +52,25 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     if error is not None:
         raise error
     return result
+
+
+def packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+    """A call as bytes, for another process that knows neither this script nor problem files."""
+    # Files of problems are modules that only this process has, perhaps changed on disk since.
+    modules = [one for one in list(sys.modules.values()) if _is_problem_file(one)]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        content: bytes = cloudpickle.dumps((function, arguments))
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+    return content
+
+
+def _is_problem_file(module: Any) -> bool:
+    # Some packages put other things than modules there.
+    return "__source__" in getattr(module, "__dict__", {})
 
 
 def _ask_and_wait(child: subprocess.Popen[bytes], question: bytes) -> None:

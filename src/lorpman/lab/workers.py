@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 import torch
 
 from lorpman.errors import UsageError, need
+from lorpman.lab.own_process import packed
 
 _SECONDS_TO_CONNECT = 10
 
@@ -80,14 +80,14 @@ class Workers:
             yield from run(delayed(function)(*call) for call in calls)
         else:
             # As bytes: joblib would put larger objects on one worker, and lose them with it.
-            packed = [cloudpickle.dumps((function, tuple(call))) for call in calls]
+            bundles = [packed(function, tuple(call)) for call in calls]
             with _dask(self.scheduler):
                 run = Parallel(-1, return_as="generator_unordered", batch_size=1)
-                yield from run(delayed(_call_packed)(one) for one in packed)
+                yield from run(delayed(_call_packed)(one) for one in bundles)
 
 
-def _call_packed(packed: bytes) -> Any:
-    function, arguments = pickle.loads(packed)
+def _call_packed(bundle: bytes) -> Any:
+    function, arguments = pickle.loads(bundle)
     return function(*arguments)
 
 

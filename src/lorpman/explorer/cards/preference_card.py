@@ -17,7 +17,11 @@ _SAME = 5e-5
 
 
 def preference_card(runs: Sequence[OpenedRun]) -> Any:
-    """Sliders, or a row of points, above the scores. The page's script shows what fits the run."""
+    """Sliders, or a row of points, above the scores. The page's script shows what fits the run.
+
+    Args:
+        runs: The runs on the page.
+    """
     tasks = runs[0].front.tasks
     return card(
         "Your preference",
