@@ -39,7 +39,7 @@ def report(
     need("plotly", extra="explore")
     from lorpman.explorer.report import report_html
 
-    (opened,) = _opened([run], problem, None)
+    (opened,) = _opened([run], problem, data_root(None))
     assert opened.path is not None  # a run has a directory
     file = opened.path / "report.html" if to is None else Path(to)
     write_bytes(file, report_html(opened).encode())

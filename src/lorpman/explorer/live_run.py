@@ -50,9 +50,9 @@ class LiveRun:
         assert run.splits is not None
         self.run, self.model, self.tasks = run, run.model, run.tasks
         tell(f"{run.key}: reading up to {num_samples:,} samples to score on")
-        self.held = _held(run.splits.test, self.tasks, num_samples)
+        self.held = held_samples(run.splits.test, self.tasks, num_samples)
         """Test samples, on which points are scored."""
-        self.searched = _held(run.splits.validation, self.tasks, _SEARCH_SAMPLES)
+        self.searched = held_samples(run.splits.validation, self.tasks, _SEARCH_SAMPLES)
         """Validation samples, on which a preference is searched for."""
         networks = 1 + len(self.tasks)
         tell(f"{run.key}: choosing samples to show, by what {networks} networks say about them")
@@ -120,8 +120,14 @@ class LiveRun:
         return evaluate(self.model, self.tasks, self.held, self.run.front.alphas)
 
 
-def _held(data: Any, tasks: Sequence[Task], count: int) -> list[Batch]:
-    """The first ``count`` samples of a split, with a list of one target per task."""
+def held_samples(data: Any, tasks: Sequence[Task], count: int) -> list[Batch]:
+    """The beginning of a split, in memory, with a list of one target per task.
+
+    Args:
+        data: The split.
+        tasks: The tasks.
+        count: How many samples, if there are so many.
+    """
     read = (unpack(batch) for batch in first_batches(data, count))
     return _at_most([(x, per_task(y, tasks, "the batch's targets")) for x, y in read], count)
 

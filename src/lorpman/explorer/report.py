@@ -14,6 +14,7 @@ from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.report_samples import samples_section
 from lorpman.front.plot_style import volume_text
 from lorpman.lab.problems.problem import Problem
 
@@ -35,18 +36,21 @@ _SCRIPT = """
 """
 
 
-def write_report(path: Path, to: Path, problem: Problem | None = None) -> None:
+def write_report(
+    path: Path, to: Path, problem: Problem | None = None, root: Path | None = None
+) -> None:
     """Describe a run in one HTML file.
 
     Args:
         path: The run's directory.
         to: The file to write.
         problem: What the run was trained on, where that is not built in.
+        root: Where datasets are; without it, or without the data, no inputs are shown.
 
     Raises:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
-    (run,) = open_runs([path], None, problem)
+    (run,) = open_runs([path], root, problem)
     write_bytes(to, report_html(run).encode())
 
 
@@ -69,6 +73,7 @@ def report_html(run: OpenedRun) -> str:
             _head(run, title),
             "<main>",
             *(_figure_card(panel) for panel in shown),
+            samples_section(run),
             _points_card(run),
             _settings_card(run),
             "</main></div>",
