@@ -14,6 +14,7 @@ from torch.func import functional_call
 from lorpman._torch import parameter_places, parameters_replaced
 from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.stacked_outputs import stack_outputs
@@ -95,7 +96,9 @@ class ParameterManifold(Manifold):
     def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
         """The network's output with the parameters ``varied`` in place of its own."""
         if torch.compiler.is_compiling():
-            return functional_call(self.network, cast("dict[str, Tensor]", varied), (x,))
+            return functional_call(
+                self.network, cast("dict[str, Tensor]", varied), *arguments(self.network, x)
+            )
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
@@ -114,7 +117,7 @@ class ParameterManifold(Manifold):
 
     def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
         with parameters_replaced(self._places, varied):
-            return self.network(x)
+            return call_network(self.network, x)
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
