@@ -1,24 +1,30 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
 import math
-import operator
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, SupportsIndex, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
+from lorpman._torch import is_transformed
 from lorpman.errors import UsageError
-from lorpman.manifold.automatic_ranks import START, allocate, budget_at
+from lorpman.manifold.applied_factors import network_at
+from lorpman.manifold.automatic_ranks import allocate, budget_at
 from lorpman.manifold.base import Cut
-from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
+from lorpman.manifold.deltas import FullDelta, LowRankDelta, make_delta, make_frozen_delta
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import owners, shared_names
+from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
+from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.stacked_outputs import stack_outputs
 
-_RANK = 8
-_Owned = tuple[str, nn.Module, nn.Parameter]
+_Rank = int | Literal["auto"] | Mapping[str, int]
 
 
 class LowRank(ParameterManifold):
@@ -30,7 +36,13 @@ class LowRank(ParameterManifold):
     names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
     ``B`` starts at zero, so at first every preference gives the network as it came. ``merge``
     overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
-    chosen by the work that it takes.
+    chosen by the work that it takes. ``rank`` may also map prefixes of names to ranks, such as
+    ``{"attention": 16, "": 4}``; the longest prefix counts.
+
+    With ``frozen=True``, for fine-tuning, theta_0 stays as it came: in the memory of the given
+    network, which must not be changed meanwhile, and in its own precision. Only matrices get
+    deltas. Layers use their factors on activations and no weight is merged (see
+    :mod:`lorpman.manifold.applied_factors`).
 
     With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
     :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
@@ -48,13 +60,14 @@ class LowRank(ParameterManifold):
         self,
         network: nn.Module,
         num_tasks: int,
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         merge: Way = "auto",
         budget: int | None = None,
+        frozen: bool = False,
     ) -> None:
-        super().__init__(network, num_tasks)
+        super().__init__(network, num_tasks, share_weights=frozen)
         if budget is not None and rank != "auto":
             raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
@@ -68,26 +81,35 @@ class LowRank(ParameterManifold):
         adapted = [found for found in owners(self.network) if found[0] in self._shared]
         self.budget = None
         if rank == "auto":
-            self.budget = _check_budget(adapted, num_tasks, budget)
-            rank = _first_rank(adapted, num_tasks, self.budget)
-        rank = _whole("rank", rank)
+            self.budget = check_budget(adapted, num_tasks, budget)
+            rank = first_rank(adapted, num_tasks, self.budget)
+        self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        self._applies_factors = frozen
+        if frozen:
+            self.freeze()
+
+    def _make_deltas(
+        self, adapted: Sequence[Owned], rank: Callable[[str], int], frozen: bool
+    ) -> None:
+        make = make_frozen_delta if frozen else make_delta
+        watched = self.budget is not None
         for name, owner, parameter in adapted:
-            delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
+            delta = make(name, owner, parameter, self.num_tasks, rank(name), watched)
             if delta is not None:
                 # A module's name cannot contain a dot.
                 self._keys[name] = name.replace(".", "/")
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
             raise UsageError(
-                f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
-                "among its shared parameters"
+                f"nothing to adapt in {type(self.network).__name__}: no matrix"
+                f"{'' if frozen else ' and no norm layer'} among its shared parameters"
             )
 
     @classmethod
     def from_models(
         cls,
         models: Sequence[nn.Module],
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         budget: int | None = None,
@@ -207,6 +229,41 @@ class LowRank(ParameterManifold):
                 parameter.requires_grad_(False)
                 parameter.grad = None
 
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        # A compiler and transforms such as vmap do better with weights than with views.
+        if not self._applies_factors or torch.compiler.is_compiling() or is_transformed():
+            return super().forward(x, alpha)
+        alpha = self._on_device(alpha)
+        if alpha.ndim == 1:
+            return call_network(self._view(alpha), x)
+        return stack_outputs([call_network(self._view(row), x) for row in alpha])
+
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        With ``frozen=True`` threads do not wait for each other, the network can be used after the
+        context too, and ``alpha [n, m]`` gives sample i of a batch of n the preference i.
+
+        Args:
+            alpha: The preference ``[m]``; where frozen, also one per sample, ``[n, m]``.
+        """
+        if self._applies_factors:
+            yield self._view(self._on_device(alpha))
+        else:
+            with super().at(alpha) as network:
+                yield network
+
+    def _view(self, alpha: Tensor) -> nn.Module:
+        """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
+        return network_at(
+            self.network, self._places, self.low_rank_deltas(), alpha * self.scale, self._hidden
+        )
+
+    @cached_property
+    def _hidden(self) -> bool:
+        return has_hidden_references(self.network)
+
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
@@ -238,42 +295,3 @@ class LowRank(ParameterManifold):
     def frozen(self) -> bool:
         parameters = dict(self.network.named_parameters())
         return not any(parameters[name].requires_grad for name in self._shared)
-
-
-def _whole(name: str, value: object, least: int = 1, why: str = "") -> int:
-    """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
-    whole = None
-    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
-        whole = operator.index(value)
-    if whole is None or whole < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}{why}, got {value!r}")
-    return whole
-
-
-def _sizes(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> Iterator[tuple[int, int]]:
-    """For every matrix: directions at one rank for all layers, and the parameters of each."""
-    for name, owner, weight in adapted:
-        if is_matrix(name, owner, weight):
-            rows, inner = matrix_of(owner, weight, rank)
-            yield inner, num_tasks * (rows + weight.numel() // rows)
-
-
-def _size(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> int:
-    """The parameters of all factors together with one rank for all layers."""
-    return sum(inner * cost for inner, cost in _sizes(adapted, num_tasks, rank))
-
-
-def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None) -> int:
-    """The budget asked for, or that of rank 8, if every layer can have one direction."""
-    if budget is None:
-        return _size(adapted, num_tasks, _RANK)
-    least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return _whole("budget", budget, least, " parameters, one direction in every layer")
-
-
-def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
-    """The rank that training starts from: the smallest that has more than it may use."""
-    rank, size = 1, _size(adapted, num_tasks, 1)
-    while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
-        rank, size = rank + 1, larger
-    return rank

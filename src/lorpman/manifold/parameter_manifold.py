@@ -2,8 +2,8 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from lorpman.manifold.activation_checkpointing import check_outputs, without_rec
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
+from lorpman.manifold.network_view import copy_sharing_weights
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import as_preference
@@ -28,12 +29,18 @@ class ParameterManifold(Manifold):
     made from it do not share weights. It has its weights only while it runs forward, so activation
     checkpointing inside it, which runs it again later, is refused; around the whole manifold it
     works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+
+    Args:
+        network: Any module.
+        num_tasks: The number m of tasks.
+        share_weights: Whether the copy's parameters stay in the memory of the caller's network,
+            for manifolds that do not change them.
     """
 
-    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+    def __init__(self, network: nn.Module, num_tasks: int, share_weights: bool = False) -> None:
         super().__init__(num_tasks)
         check_network(network, num_tasks)
-        self.network = copy.deepcopy(network)
+        self.network = copy_sharing_weights(network) if share_weights else copy.deepcopy(network)
         # What a solution's parameters are to be, whatever training freezes or leaves empty.
         self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._one_caller = OneCallerAtATime()
@@ -93,6 +100,26 @@ class ParameterManifold(Manifold):
                 parameter.requires_grad_(self._trainable[name])
             return network
 
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        Other callers wait until the context ends; then the network has its own weights again.
+
+        Args:
+            alpha: The preference ``[m]``.
+
+        Raises:
+            ValueError: If there are several preferences.
+        """
+        with self._one_caller:
+            given = self._on_device(alpha)
+            if given.ndim != 1:
+                raise ValueError(f"at takes one preference [m], got {list(given.shape)}")
+            varied = {name: value[0] for name, value in self._vary(given[None]).items()}
+            with without_recomputation(), parameters_replaced(self._places, varied):
+                yield self.network
+
     def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
         """The network's output with the parameters ``varied`` in place of its own."""
         if torch.compiler.is_compiling():
@@ -123,7 +150,7 @@ class ParameterManifold(Manifold):
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
         return parameter_places(self.network)
 
-    def _on_device(self, alpha: Tensor) -> Tensor:
+    def _on_device(self, alpha: Tensor | Sequence[float]) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
 
