@@ -85,7 +85,7 @@ class LowRankDelta(nn.Module):
                 ),
                 self.A: Cut(self.A.shape, lambda value: value[tasks, kept]),
             }
-            self._replace(cuts[self.B].cut(self.B), cuts[self.A].cut(self.A))
+            self.replace(cuts[self.B].cut(self.B), cuts[self.A].cut(self.A))
         self.importance = self.B.new_zeros(self.importance.shape[0], rank)
         return cuts
 
@@ -96,10 +96,10 @@ class LowRankDelta(nn.Module):
     def resize(self, rank: int) -> None:
         """Make room for factors of another rank, which are zero at first."""
         rows, m, _ = self.B.shape
-        self._replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
+        self.replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
         self.importance = self.B.new_zeros(m, rank)
 
-    def _replace(self, B: Tensor, A: Tensor) -> None:
+    def replace(self, B: Tensor, A: Tensor) -> None:
         """Other factors under the same names, and the same parameters for an optimiser."""
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
         self.B.grad = self.A.grad = None

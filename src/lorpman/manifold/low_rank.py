@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 import torch
@@ -11,6 +12,12 @@ from torch import Tensor, nn
 
 from lorpman._torch import is_transformed
 from lorpman.errors import UsageError
+from lorpman.manifold.adapters import (
+    adapted_weights,
+    adapter_at,
+    check_frozen,
+    take_adapters,
+)
 from lorpman.manifold.applied_factors import network_at
 from lorpman.manifold.automatic_ranks import allocate, budget_at
 from lorpman.manifold.base import Cut
@@ -21,7 +28,9 @@ from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import owners, shared_names
 from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
+from lorpman.manifold.peft_format import read_adapter, write_adapter
 from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.manifold.stacked_outputs import stack_outputs
 
 _Rank = int | Literal["auto"] | Mapping[str, int]
@@ -41,8 +50,9 @@ class LowRank(ParameterManifold):
 
     With ``frozen=True``, for fine-tuning, theta_0 stays as it came: in the memory of the given
     network, which must not be changed meanwhile, and in its own precision. Only matrices get
-    deltas. Layers use their factors on activations and no weight is merged (see
-    :mod:`lorpman.manifold.applied_factors`).
+    deltas, and beside these only the heads of a SharedBottom are trained; what else should be, for
+    instance ``model.network.classifier``, is told ``requires_grad_()``. Layers use their factors on
+    activations and no weight is merged (see :mod:`lorpman.manifold.applied_factors`).
 
     With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
     :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
@@ -86,7 +96,8 @@ class LowRank(ParameterManifold):
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
         self._applies_factors = frozen
         if frozen:
-            self.freeze()
+            # Heads that were made for these tasks know nothing yet; all else came trained.
+            self.freeze(heads=not isinstance(network, SharedBottom))
 
     def _make_deltas(
         self, adapted: Sequence[Owned], rank: Callable[[str], int], frozen: bool
@@ -164,6 +175,76 @@ class LowRank(ParameterManifold):
             delta.A[i] = A
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
+
+    @classmethod
+    def from_adapters(cls, network: nn.Module, folders: Sequence[Path | str]) -> Self:
+        """A front over ``network`` from PEFT LoRA adapters of it, adapter i for task i.
+
+        Args:
+            network: The network that the adapters were trained for.
+            folders: One per task, each with ``adapter_config.json`` and
+                ``adapter_model.safetensors``.
+
+        Returns:
+            A manifold with ``frozen=True`` whose corner i is the network with adapter i.
+
+        Raises:
+            UsageError: If a folder holds no plain LoRA adapter of this network.
+        """
+        adapters = [read_adapter(Path(folder)) for folder in folders]
+        names = adapted_weights(network, adapters)
+        model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
+        take_adapters(model.network, model.low_rank_deltas(), adapters)
+        return model
+
+    def save_adapters(
+        self, folder: Path | str, names: Sequence[str] | None = None, padded: bool = False
+    ) -> list[Path]:
+        """Write one PEFT LoRA adapter per task, the network at its corner.
+
+        PEFT mixes them exactly by ``add_weighted_adapter(..., combination_type="cat")``.
+
+        Args:
+            folder: Gets one folder per task.
+            names: What they are called; by default task1, task2, ...
+            padded: Whether ranks become such as vLLM takes, by directions of zero.
+
+        Returns:
+            The folders.
+
+        Raises:
+            UsageError: If the base is trained too, or a layer is none that PEFT can adapt.
+        """
+        names = [f"task{i + 1}" for i in range(self.num_tasks)] if names is None else names
+        if len(names) != self.num_tasks:
+            raise UsageError(f"names must be {self.num_tasks}, one per task, got {len(names)}")
+        corners = zip(names, torch.eye(self.num_tasks), strict=True)
+        return [self.save_adapter(Path(folder) / n, alpha, padded) for n, alpha in corners]
+
+    def save_adapter(
+        self, folder: Path | str, alpha: Tensor | Sequence[float], padded: bool = False
+    ) -> Path:
+        """Write the network at ``alpha [m]`` as one PEFT LoRA adapter of rank up to m r, exactly.
+
+        Args:
+            folder: Gets ``adapter_config.json`` and ``adapter_model.safetensors``.
+            alpha: The preference ``[m]``.
+            padded: As in :meth:`save_adapters`.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UsageError: As :meth:`save_adapters`.
+        """
+        check_frozen(self.network, self._shared)
+        given = self._on_device(alpha)
+        if given.ndim != 1:
+            raise ValueError(f"save_adapter takes one preference [m], got {list(given.shape)}")
+        deltas = self.low_rank_deltas()
+        adapter = adapter_at(self.network, self._places, deltas, given, self.scale)
+        write_adapter(adapter, self.network, Path(folder), padded)
+        return Path(folder)
 
     def after_backward(self) -> None:
         """With automatic ranks that are not yet settled: note what each direction brings."""
