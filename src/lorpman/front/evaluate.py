@@ -14,8 +14,8 @@ from lorpman.manifold.network_call import call_network
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
-# So many bytes of networks are held at once while the data passes by: one pass over the data for
-# many networks is quicker than one pass for each.
+# How many bytes of networks are in memory at once: one pass over the data for many networks is
+# quicker than one pass for each.
 _NETWORKS_IN_MEMORY = 512 * 2**20
 
 
@@ -118,9 +118,10 @@ class _Totals:
 
     def add(self, outputs: list[Tensor], targets: list[Tensor]) -> None:
         for i, (output, target) in enumerate(zip(outputs, targets, strict=True)):
-            # Not every device has doubles.
+            # On the CPU, since not every device has doubles.
             statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
+            # Losses are means over a batch; times its size, the last and shorter one weighs less.
             self.losses[i] += float(self.tasks[i].loss(output, target)) * len(target)
             self.counts[i] += len(target)
 

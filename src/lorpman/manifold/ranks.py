@@ -84,7 +84,10 @@ def check_budget(adapted: Sequence[Owned], num_tasks: int, budget: int | None) -
 
 
 def first_rank(adapted: Sequence[Owned], num_tasks: int, budget: int) -> int:
-    """The rank that training starts from: the smallest that has more than it may use."""
+    """The rank that training starts from: the smallest that fills the budget of its first epoch.
+
+    The search ends where a larger rank adds nothing, since every matrix has its full rank.
+    """
     rank, size = 1, _size(adapted, num_tasks, 1)
     while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
         rank, size = rank + 1, larger

@@ -34,5 +34,10 @@ def stack_outputs(outputs: Sequence[Any]) -> Any:
 
 
 def select_output(outputs: Any, index: int) -> Any:
-    """The output of pass ``index`` from what :func:`stack_outputs` made."""
+    """The output of one pass from what :func:`stack_outputs` made.
+
+    Args:
+        outputs: The stacked outputs, each tensor led by b.
+        index: Which of the b passes.
+    """
     return tree_map(lambda value: value[index], outputs)
