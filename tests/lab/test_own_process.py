@@ -64,3 +64,28 @@ call_in_own_process(wait)
     ended = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=120)
     assert ended.returncode == -9
     assert int((tmp_path / "pid").read_text()) > 0
+
+
+def test_a_problem_of_a_file_goes_along_as_it_was_read(tmp_path):
+    """Whatever became of the file since: the run must be of what was checked here."""
+    from lorpman.lab.problems.own_problem import find_problem
+
+    file = tmp_path / "mine_of_this_test.py"
+    file.write_text(
+        """
+import torch
+import lorpman as lp
+
+SIZE = 3
+loss = torch.nn.functional.mse_loss
+PROBLEM = lp.Problem(
+    "mine",
+    [lp.Task(n, loss, loss, maximise=False, reference=9.0) for n in "ab"],
+    lambda: torch.nn.Linear(SIZE, 2),
+    lambda: None,
+)
+"""
+    )
+    problem = find_problem(str(file))
+    file.unlink()
+    assert call_in_own_process(lambda given: given.network().in_features, problem) == 3

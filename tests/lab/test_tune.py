@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 from command_line import command, refused, run
+from lorpman.errors import UsageError
 from lorpman.lab.tune import Sweep, tune
+from lorpman.lab.workers import Workers
 
 pytest.importorskip("optuna")
 QUICK = {"epochs": 2}
@@ -119,6 +121,28 @@ def test_settings_that_diverge_are_told_and_not_tried_again(capsys, tmp_path):
     sweep = _sweep(learning_rate=[1e-3, 1e30])
     study = tune(sweep, 2, tmp_path / "s", tmp_path, print)
     assert study.best_trial.params == {"learning_rate": 1e-3}
+
+
+@pytest.mark.slow
+def test_two_trials_at_once_find_what_one_after_the_other_finds(tmp_path):
+    said = []
+    alone = tune(_sweep(), 3, tmp_path / "alone", tmp_path, said.append)
+    workers = Workers(jobs=2)
+    both = tune(_sweep(), 3, tmp_path / "both", tmp_path, said.append, workers)
+
+    def found(study):
+        return {trial.params["scale"]: trial.value for trial in study.trials}
+
+    assert found(both) == found(alone)
+    assert len(said) == 6
+    again = tune(_sweep(), 3, tmp_path / "both", tmp_path, said.append, workers)
+    assert len(again.trials) == 3
+
+
+def test_trials_whose_processes_all_die_end_the_search(tmp_path, monkeypatch):
+    monkeypatch.setattr("lorpman.lab.tune._try_apart", lambda *call: None)
+    with pytest.raises(UsageError, match="the processes of all trials died"):
+        tune(_sweep(), 3, tmp_path / "study", tmp_path, print, Workers(jobs=2))
 
 
 @pytest.mark.soak
