@@ -85,15 +85,15 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
                 "expected LoRA factors alone"
             )
     for name in names:
-        if name in modules and f"{name}.weight" not in parameters:
-            raise UsageError(
-                f"the adapters change '{name}', whose weight is tied to another layer's; expected "
-                "adapters of layers with weights of their own"
-            )
         if name not in modules or not can_apply(modules[name], "weight"):
             raise UsageError(
                 f"the adapters change '{name}', which {type(network).__name__} does not have as a "
                 "linear layer, embedding or convolution of width 1; give the network they are for"
+            )
+        if f"{name}.weight" not in parameters:
+            raise UsageError(
+                f"the adapters change '{name}', whose weight is tied to another layer's; expected "
+                "adapters of layers with weights of their own"
             )
     return [f"{name}.weight" for name in names]
 
