@@ -96,7 +96,7 @@ def test_other_files_are_not_fronts(tmp_path: Path, content: bytes) -> None:
 def test_missing_files_and_folders_are_usage_errors(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read front file .*nowhere"):
         Front.load(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match=r"cannot write .*No such file"):
+    with pytest.raises(UsageError, match=r"cannot write .*there is no folder"):
         curve().save(tmp_path / "nowhere" / "front.json")
     with pytest.raises(UsageError, match="cannot write"):
         curve().save(tmp_path)

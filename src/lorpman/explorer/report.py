@@ -8,7 +8,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, write_bytes
 from lorpman.explorer import sentences
 from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
@@ -16,6 +16,7 @@ from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
 from lorpman.front.plot_style import volume_text
 
+REPORT = Kind("a report", near_start(b"<title>lorpman: "), (".html", ".htm"))
 _ASSETS = Path(__file__).parent / "assets"
 # Draws the figures, and again when light becomes dark or the window narrow.
 _SCRIPT = """
@@ -45,7 +46,7 @@ def write_report(path: Path, to: Path) -> None:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
     (run,) = open_runs([path], None)
-    write_bytes(to, report_html(run).encode())
+    write_bytes(to, report_html(run).encode(), REPORT)
 
 
 def report_html(run: OpenedRun) -> str:
@@ -129,7 +130,7 @@ def _settings_card(run: OpenedRun) -> str:
     rows.append(["parameters", f"{run.parameters:,}"])
     rows += [[key, json.dumps(value)] for key, value in settings.items()]
     rows += [[f"version of {key}", str(value)] for key, value in versions.items()]
-    seconds = sum(float(epoch.get("seconds", 0.0)) for epoch in run.epochs)
+    seconds = sum(epoch.get("seconds", 0.0) for epoch in run.epochs)
     rows.append(["training time", f"{seconds:.0f} s"])
     return _text_card("Settings", "What the run was trained with.", _table(["name", "value"], rows))
 

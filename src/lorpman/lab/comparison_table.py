@@ -5,6 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lorpman._files import Kind, json_with, near_start
+
+TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
+"""What people read."""
+TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".json",))
+"""What programs read."""
+
 
 @dataclass(frozen=True)
 class MethodResults:

@@ -2,22 +2,23 @@
 
 import os
 import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lorpman._files import read_json, write_json
+from lorpman._files import owning, write_json
 from lorpman.errors import UsageError
-from lorpman.lab.runs.spec import Scale, Spec
+from lorpman.lab.runs.run_file import FORMAT, KIND, read_run_file
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.training import checkpoint as checkpoints
 from lorpman.training.devices import Engine
 from lorpman.training.state import load_weights
-
-# Of run.json; to be raised when an older version could misread a run.
-_FORMAT = 1
 
 
 def data_root(data: Path | None) -> Path:
@@ -54,7 +55,7 @@ def open_run(run: Path) -> tuple[Spec, Manifold]:
     spec = read_spec(run)
     model = spec.build()
     path = run / "checkpoint.safetensors"
-    load_weights(model, checkpoints.load(path)["model"], path)
+    load_weights(model, checkpoints.load_model(path), path)
     return spec, model.eval()
 
 
@@ -69,24 +70,10 @@ def read_spec(run: Path) -> Spec:
     """
     if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
         raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
-    described = read_json(run / "run.json", "run")
-    try:
-        if described["format"] != _FORMAT:
-            raise UsageError(
-                f"{run} was written by another version: expected format {_FORMAT}, "
-                f"found {described['format']}"
-            )
-        keys = ("problem", "method", "seed", "settings")
-        problem, method, seed, settings = (described[key] for key in keys)
-        scale: Scale = "laptop" if described.get("scale") == "laptop" else "paper"
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"run {run / 'run.json'} is not a run description: {error}") from None
-    kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
-    for key, kind in kinds.items():
-        if type(described[key]) is not kind:
-            reason = f"{key} must be {kind.__name__}, found {described[key]!r}"
-            raise UsageError(f"run {run / 'run.json'} is not a run description: {reason}")
-    return Spec.make(problem, method, seed, settings, scale)
+    described = read_run_file(run)
+    return Spec.make(
+        described.problem, described.method, described.seed, described.settings, described.scale
+    )
 
 
 def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
@@ -117,30 +104,42 @@ def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
         raise UsageError(
             f"{out} holds a run with other settings; resume it with the settings in {existing}"
         )
-    elif (before := _engine_of(existing, engine)) != engine.described():
+    elif (before := _engine_of(out, engine)) != engine.described():
         raise UsageError(f"{out} was trained with other devices or precision: {before}")
 
 
-def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
+def _engine_of(run: Path, engine: Engine) -> dict[str, Any]:
     """What a run was trained on; runs from before there was a setting have its default."""
-    before = read_json(run_file, "run").get("engine", engine.described())
-    return {**Engine().described(), **before}
+    facts = read_run_file(run).engine
+    return engine.described() if facts is None else facts.model_dump()
 
 
-def make_directory(out: Path) -> None:
-    """Make the directory of a run, and those above it.
+@contextmanager
+def made_directory(out: Path) -> Iterator[None]:
+    """Make the directory of a run, and those above it; those that stay empty go again.
 
     Raises:
         UsageError: if it cannot be made.
     """
     try:
+        made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # one that is not empty, and so all above it
+            for folder in made:
+                folder.rmdir()
 
 
-def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
-    """Make ``out`` this run's directory: write ``run.json``, unless the run is resumed.
+@contextmanager
+def claimed(out: Path, spec: Spec, model: Manifold, engine: Engine) -> Iterator[None]:
+    """Make ``out`` this run's directory, for what is trained inside this context.
+
+    Writes ``run.json``, unless the run is resumed. A new run that fails before its first
+    checkpoint leaves nothing behind.
 
     Args:
         out: the directory, locked, so that no other training writes into it.
@@ -154,15 +153,36 @@ def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     # safetensors writes to names of its own first, and a kill leaves them behind.
     for leftover in out.glob(".tmp??????"):
         leftover.unlink(missing_ok=True)
-    if not (out / "run.json").exists():
-        facts = {
-            "format": _FORMAT,
-            **spec.described(),
-            "scale": spec.scale,
-            "recipe": spec.recipe,
-            **_provenance(model, engine),
-        }
-        write_json(out / "run.json", facts)
+    new = not (out / "run.json").exists()
+    try:
+        with owning(out):
+            if new:
+                _describe(out, spec, model, engine)
+            yield
+    except BaseException:
+        if new and not checkpoints.exists(out / "checkpoint.safetensors"):
+            _empty(out)
+        raise
+
+
+def _empty(out: Path) -> None:
+    """Remove what a failed training wrote; :func:`check_free` has found the directory empty."""
+    for path in out.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)  # of a logger
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _describe(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
+    facts = {
+        "format": FORMAT,
+        **spec.described(),
+        "scale": spec.scale,
+        "recipe": spec.recipe,
+        **_provenance(model, engine),
+    }
+    write_json(out / "run.json", facts, KIND)
 
 
 def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:
