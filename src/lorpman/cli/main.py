@@ -27,7 +27,13 @@ from lorpman.cli.reproduce import reproduce
 from lorpman.cli.select import select
 from lorpman.cli.train import train
 from lorpman.cli.tune import tune
-from lorpman.errors import ProcessLost, TrainingDiverged, TrainingInterrupted, UsageError
+from lorpman.errors import (
+    ProcessLost,
+    TrainingDiverged,
+    TrainingInterrupted,
+    UsageError,
+    UserNotice,
+)
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     problems,
@@ -125,9 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """Print our own warnings, which are for the user; those of other packages are not."""
     del where, more
-    from lorpman.training.checkpoint import CheckpointWarning
-
-    if isinstance(message, CheckpointWarning):
+    if isinstance(message, UserNotice):
         warn(str(message))
 
 

@@ -14,13 +14,26 @@ from lorpman.errors import UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lorpman.lab.problems.problem import Problem
+
 Scale = Annotated[
     Literal["paper", "laptop"],
     typer.Option(help="paper: the published protocol; laptop: a stated reduction."),
 ]
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM", help="A name (see: lorpman problems), mine.py or package.module:NAME"
+    ),
+]
 MethodName = Annotated[str, typer.Option(help="See: lorpman methods")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
+ProblemOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--problem", metavar="PROBLEM", help="Where RUN's problem is, if not built in: mine.py"
+    ),
+]
 DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
@@ -38,6 +51,17 @@ Seed = Annotated[
     int, typer.Option(min=0, max=2**63 - 1, help="Repeats a run bit by bit on the CPU.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
+
+
+def read_problem(named: str | None) -> "Problem | None":
+    """The problem that ``--problem`` names, if it was given.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    from lorpman.lab.problems.own_problem import find_problem
+
+    return None if named is None else find_problem(named)
 
 
 def read_overrides(assignments: Sequence[str] | None, epochs: int | None = None) -> dict[str, Any]:
@@ -82,6 +106,7 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
             raise UsageError(
                 f"{option} expects task=number, found '{text}'; example: {option} left=0.94"
             )
+    # A mapping would silently keep the last of two bounds.
     if len(scores) < len(given):
         raise UsageError(f"{option} expects each task once, found {', '.join(given)}")
     return scores
@@ -89,6 +114,10 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
 
 def read_alpha(text: str, num_tasks: int) -> "Tensor":
     """Read ``"0.3,0.7"`` as a preference ``[m]``.
+
+    Args:
+        text: What stood after the option.
+        num_tasks: How many weights it must hold.
 
     Raises:
         UsageError: If the text is not ``num_tasks`` weights with sum 1.

@@ -81,7 +81,7 @@ def train(
     from lorpman.training.devices import Engine
 
     spec = Spec.make(problem, method, seed, read_overrides(set_, epochs), scale, recipe)
-    out = out or Path("runs") / f"{problem}-{method}-{seed}"
+    out = out or Path("runs") / f"{spec.problem.name}-{method}-{seed}"
     result = train_run(
         spec,
         out,

@@ -50,7 +50,7 @@ def tune(
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
-    file = study or Path("runs") / f"{problem}-{method}.study"
+    file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
     finished = run_study(sweep, trials, file, data_root(data), typer.echo)
     best = finished.best_trial
     volume = f"{best.value:.4g}  (trial {best.number})"

@@ -15,6 +15,7 @@ from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, 
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
 from lorpman.front.plot_style import volume_text
+from lorpman.lab.problems.problem import Problem
 
 REPORT = Kind("a report", near_start(b"<title>lorpman: "), (".html", ".htm"))
 _ASSETS = Path(__file__).parent / "assets"
@@ -35,22 +36,27 @@ _SCRIPT = """
 """
 
 
-def write_report(path: Path, to: Path) -> None:
+def write_report(path: Path, to: Path, problem: Problem | None = None) -> None:
     """Describe a run in one HTML file.
 
     Args:
         path: The run's directory.
         to: The file to write.
+        problem: What the run was trained on, where that is not built in.
 
     Raises:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
-    (run,) = open_runs([path], None)
+    (run,) = open_runs([path], None, problem)
     write_bytes(to, report_html(run).encode(), REPORT)
 
 
 def report_html(run: OpenedRun) -> str:
-    """The report as text: the page's look and figures, with plotly itself inside."""
+    """The report as text: the page's look and figures, with plotly itself inside.
+
+    Args:
+        run: The run; its weights and data are not needed.
+    """
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
     title = f"{run.spec.problem.name}, {run.title}"
@@ -161,5 +167,5 @@ def _asset(name: str) -> str:
 
 
 def _inert_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot end the element it stands in, as a task called ``</script>`` would."""
     return json.dumps(value).replace("<", "\\u003c")

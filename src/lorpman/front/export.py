@@ -121,7 +121,8 @@ def export_network(
         replacing(beside, CARD) as described,
         replacing(to, NETWORK) as temporary,
     ):
-        temporary.touch()  # so that a folder that refuses it is named, whatever the writer says
+        # First, so that a folder that refuses files gives our message and not the writer's.
+        temporary.touch()
         difference, any_size = chosen.write(network, inputs, temporary, outputs)
         facts = {
             "file": to.name,
@@ -150,6 +151,8 @@ def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:
 
 @contextmanager
 def _in_eval_mode(network: nn.Module) -> Iterator[None]:
+    """Dropout off and norms on their statistics, as a file is to work; then as before."""
+    # Module by module: a caller may have frozen some norm layers only.
     modes = {module: module.training for module in network.modules()}
     network.eval()
     try:
@@ -168,6 +171,7 @@ def _format_of(to: Path) -> Format:
         raise unknown("file format", to.suffix, FORMATS)
     check_target(to, NETWORK)
     check_target(_card_of(to), CARD)
+    # Before the network is made: a missing package should not cost that time.
     for module in FORMATS[to.suffix].needs:
         need(module, extra=to.suffix[1:])
     return FORMATS[to.suffix]

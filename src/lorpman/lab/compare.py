@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from lorpman.front.plot import plot_fronts
 from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
 from lorpman.lab.isolated_training import try_training
 from lorpman.lab.methods.registry import get_method
-from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.directory import epochs_done, read_spec
+from lorpman.lab.problems.own_problem import find_problem
+from lorpman.lab.problems.problem import Problem
+from lorpman.lab.runs.directory import epochs_done, read_spec, same_source
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
 from lorpman.lab.runs.run_file import read_run_file
@@ -26,7 +28,7 @@ from lorpman.preference import grid
 
 
 def compare(
-    problem: str,
+    problem: str | Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     out: Path,
@@ -44,7 +46,7 @@ def compare(
     does not stop the others.
 
     Args:
-        problem: the name of the problem.
+        problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
         methods: names of methods.
         seeds: every method is trained once with each.
         out: where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
@@ -61,7 +63,7 @@ def compare(
     Raises:
         UsageError: something asked for does not exist, or every run failed.
     """
-    specs = _specs(problem, methods, seeds, scale, recipe, overrides or {})
+    specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
     say = tell or (lambda line: None)
     finished: dict[tuple[str, int], Path] = {}
     failures: dict[str, str] = {}
@@ -75,6 +77,7 @@ def compare(
                 say(f"{run} failed: {reason}")
                 continue
         finished[key] = run
+    # Mostly one mistake, such as missing data, that stops them all: say it once.
     if not finished:
         raise UsageError(next(iter(failures.values())))
     return _summarise(specs, finished, failures, out, root, scale)
@@ -86,7 +89,7 @@ def _is_finished(run: Path, spec: Spec) -> bool:
 
 
 def _specs(
-    problem: str,
+    problem: Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     scale: Scale,
@@ -103,7 +106,8 @@ def _specs(
             raise unknown("setting", key, every_setting)
     drawing = [method for method in methods if get_method(method).takes_sampling]
     for method in methods:
-        # Where no method takes it, the first one says so.
+        # Methods with preferences of their own are compared without it. Where no method takes it,
+        # it stays, so that the first one refuses it in words.
         if drawing and method not in drawing:
             settings[method].discard("sampling")
     return {
@@ -120,9 +124,9 @@ def _specs(
     }
 
 
-def _settings_of(problem: str, method: str) -> set[str]:
+def _settings_of(problem: Problem, method: str) -> set[str]:
     """The names of all settings that a run has."""
-    groups = (TrainingSettings, get_method(method).settings, get_problem(problem).settings)
+    groups = (TrainingSettings, get_method(method).settings, problem.options)
     return {key for group in groups for key in group.model_fields}
 
 
@@ -140,8 +144,11 @@ def run_directory(out: Path, spec: Spec) -> Path:
     for described in sorted(out.glob(f"{name}*/run.json")):
         # One that cannot be read, perhaps of another version, is another run.
         with suppress(UsageError):
-            if read_spec(described.parent).identity() == spec.identity():
-                return described.parent
+            run = described.parent
+            # Numbers of another version of the problem must not stand beside these.
+            same = same_source(run, spec)
+            if same and read_spec(run, spec.problem).identity() == spec.identity():
+                return run
     number = 2
     run = out / name
     while run.exists():
@@ -174,7 +181,7 @@ def _summarise(
     # Points of a discrete front must not be joined by a line.
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
     plot_fronts(shown_fronts, out / "comparison.png", first.problem.name, apart)
-    return comparison
+    return replace(comparison, picture=(out / "comparison.png").read_bytes())
 
 
 def shared_front(spec: Spec, run: Path, root: Path) -> Front:
@@ -192,7 +199,7 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     front = Front.load(run / "front.json")
     shared = grid(len(front.tasks))
     if spec.method.kind == "continuous" and not torch.equal(front.alphas, shared):
-        front = evaluate_run(run, "test", root)
+        front = evaluate_run(run, "test", root, spec.problem)
         save_front(front, run, "test")
     return front
 
@@ -218,6 +225,7 @@ def _results(
         order=statistics.fmean(order.correlation for order in orders) if orders else None,
         violations=sum(order.violations for order in orders),
         pairs=sum(order.pairs for order in orders),
+        # Beside a reduced run, the paper's number would invite a comparison that means nothing.
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
     )

@@ -24,18 +24,30 @@ _Owned = tuple[str, nn.Module, nn.Parameter]
 class LowRank(ParameterManifold):
     """``theta(alpha) = theta_0 + scale * sum_i alpha_i B_i A_i`` over any network.
 
-    Matrices get low-rank deltas of the given ``rank`` (less where the matrix is smaller); a
-    convolution ``[out, in, k, k]`` is seen as ``(out k) x (in k)`` with inner size ``rank k``;
-    norm layers get a full-size delta of their affine vectors; biases are shared. ``shared``
-    names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
-    ``B`` starts at zero, so at first every preference gives the network as it came. ``merge``
-    overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
-    chosen by the work that it takes.
+    Matrices get low-rank deltas; a convolution ``[out, in, k, k]`` is seen as a matrix
+    ``(out k) x (in k)`` with inner size ``rank k``; norm layers get a full-size delta of their
+    affine vectors; biases are shared. ``B`` starts at zero, so at first every preference gives
+    the network as it came.
 
-    With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
-    :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
-    parameters (default: as many as with rank 8). In a loop of your own, which does not let the
+    With ``rank="auto"`` each layer finds its own rank while :func:`fit` trains (see
+    :mod:`lorpman.manifold.automatic_ranks`). In a loop of your own, which does not let the
     manifold change its size, the layers keep the larger ranks that they start with.
+
+    Args:
+        network: Any network; it is copied, and becomes theta_0.
+        num_tasks: The number m of tasks.
+        rank: The rank of the deltas, less where a matrix is smaller; or "auto".
+        scale: Multiplies all deltas, s in the paper.
+        shared: Prefixes of the parameters that are adapted; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+        merge: How the sum is computed (see :mod:`lorpman.manifold.merge`); by default the way
+            that takes the least work.
+        budget: With ``rank="auto"``, the most parameters that all factors together may have; by
+            default as many as with rank 8.
+
+    Raises:
+        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+            to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
@@ -65,7 +77,7 @@ class LowRank(ParameterManifold):
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
-        adapted = [found for found in owners(self.network) if found[0] in self._shared]
+        adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
             self.budget = _check_budget(adapted, num_tasks, budget)
@@ -74,7 +86,7 @@ class LowRank(ParameterManifold):
         for name, owner, parameter in adapted:
             delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
             if delta is not None:
-                # A module's name cannot contain a dot.
+                # nn.ModuleDict refuses names with a dot.
                 self._keys[name] = name.replace(".", "/")
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
@@ -94,13 +106,30 @@ class LowRank(ParameterManifold):
     ) -> Self:
         """Compress m fine-tuned copies of one network, network i for task i, into a front.
 
-        ``theta_0`` is their mean and ``B_i A_i`` the truncated SVD of what network i differs
-        from it, so that the corner e_i is (nearly) network i. Norm layers keep their whole
-        difference; other vectors are averaged, since deltas do not cover them; head i of a
-        SharedBottom comes from network i; BatchNorm statistics are averaged (see recalibrate).
-        ``energy_kept`` of the result holds, for every shared parameter in which the networks
-        differ, the part of the squared differences that survived. ``rank="auto"`` gives the
-        ``budget`` to the layers in which each parameter keeps most of them.
+        ``theta_0`` is their mean and ``B_i A_i`` the truncated SVD of the difference between
+        network i and the mean, so that the corner e_i is (nearly) network i. Norm layers keep
+        their whole difference; other vectors are averaged, since deltas do not cover them; head i
+        of a SharedBottom comes from network i; BatchNorm statistics are averaged (see
+        :func:`recalibrate`).
+
+        Args:
+            models: One network per task, copies of one architecture; they are not changed.
+            rank: As for the class; "auto" gives the ``budget`` to those layers in which a
+                parameter keeps most of the squared differences.
+            scale: As for the class, but not 0.
+            shared: As for the class.
+            budget: As for the class.
+
+        Returns:
+            A manifold whose ``energy_kept`` holds, for every shared parameter in which the
+            networks differ, the part of the squared differences that survived.
+
+        Raises:
+            UsageError: if the networks are not copies of one architecture, or as for the class.
+
+        >>> model = LowRank.from_models([nn.Linear(6, 4), nn.Linear(6, 4)], rank=4)
+        >>> round(model.energy_kept["weight"], 3), model.energy_kept["bias"]
+        (1.0, 0.0)
         """
         check_copies(models)
         if scale == 0:
@@ -119,8 +148,8 @@ class LowRank(ParameterManifold):
                 name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()
             }
             costs = {name: delta.cost for name, delta in deltas.items()}
-            for name, found in allocate(energy, costs, model.budget).items():
-                deltas[name].resize(found)
+            for name, inner in allocate(energy, costs, model.budget).items():
+                deltas[name].resize(inner)
         for name, difference in differences.items():
             if difference.any():
                 model.energy_kept[name] = model._take(name, difference)
@@ -138,15 +167,17 @@ class LowRank(ParameterManifold):
         kept = whole = 0.0
         for i, difference in enumerate(differences):
             B, A, part, all_of_it = factors(difference, len(delta.B), delta.rank)
+            # theta(alpha) multiplies by the scale again.
             delta.B[:, i] = B / self.scale
             delta.A[i] = A
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
 
     def after_backward(self) -> None:
-        """With automatic ranks that are not yet settled: note what each direction brings."""
+        """With automatic ranks: measure how much each direction matters, from the gradients."""
         if self.budget is None:
             return
+        # Once the ranks are within the budget they stay, and measuring would be wasted time.
         if self.spent() > self.budget:
             parameters = dict(self.network.named_parameters())
             for name, delta in self.low_rank_deltas().items():
@@ -155,10 +186,17 @@ class LowRank(ParameterManifold):
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int, epochs: int) -> Mapping[nn.Parameter, Cut]:
-        """With automatic ranks: keep what earns its parameters within the epoch's budget.
+        """With automatic ranks: drop the directions that the epoch's budget has no room for.
 
-        What goes is added to the main weights with the share that it has at equal preferences,
-        so that the network there stays as it is.
+        They are added to the main weights with the share that they have at equal preferences, so
+        that the network there stays as it is.
+
+        Args:
+            epoch: The epoch that begins, counted from 0.
+            epochs: How many there are in all.
+
+        Returns:
+            How the factors were cut; nothing if no rank changed.
         """
         if self.budget is None:
             return {}
@@ -166,12 +204,15 @@ class LowRank(ParameterManifold):
         importance = {}
         for name, delta in deltas.items():
             assert delta.importance is not None
+            # Every task keeps its own best directions, so rank r brings what the r-th best of all
+            # tasks bring together.
             importance[name] = delta.importance.sort(descending=True).values.sum(0)
         costs = {name: delta.cost for name, delta in deltas.items()}
         ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
         parameters, cuts = dict(self.network.named_parameters()), {}
         for name, delta in deltas.items():
             kept = min(ranks[name], delta.rank)
+            # A frozen main weight must not move: there, what is dropped is lost.
             folds = kept < delta.rank and parameters[name].requires_grad
             before = delta.total() if folds else None
             cuts.update(delta.keep(kept))
@@ -180,7 +221,10 @@ class LowRank(ParameterManifold):
         return cuts
 
     def ranks(self) -> dict[str, int]:
-        """The inner size of the low-rank deltas, by parameter name."""
+        """The inner size of the low-rank deltas, by parameter name.
+
+        For a convolution that is the rank times the size of its kernel.
+        """
         return {name: delta.rank for name, delta in self.low_rank_deltas().items()}
 
     def trace(self) -> Mapping[str, Any]:
@@ -197,14 +241,19 @@ class LowRank(ParameterManifold):
         return {n: delta for n, delta in self._deltas().items() if isinstance(delta, LowRankDelta)}
 
     def _deltas(self) -> dict[str, LowRankDelta | FullDelta]:
-        found = {name: self.deltas[key] for name, key in self._keys.items()}
-        return cast("dict[str, LowRankDelta | FullDelta]", found)
+        by_name = {name: self.deltas[key] for name, key in self._keys.items()}
+        return cast("dict[str, LowRankDelta | FullDelta]", by_name)
 
     def freeze(self, heads: bool = False) -> None:
-        """Stop theta_0 of the shared part, biases included; with ``heads`` the heads too."""
+        """Stop theta_0 of the shared part, biases included; the deltas go on.
+
+        Args:
+            heads: Whether the heads are stopped too.
+        """
         for name, parameter in self.network.named_parameters():
             if heads or name in self._shared:
                 parameter.requires_grad_(False)
+                # An optimiser would still apply a gradient that is left over.
                 parameter.grad = None
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
@@ -216,6 +265,7 @@ class LowRank(ParameterManifold):
         }
 
     def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
+        # One preference has nothing to share the work with; a chosen way is always the one used.
         if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
             return self._vary(alphas)
         scaled = alphas * self.scale
@@ -232,6 +282,7 @@ class LowRank(ParameterManifold):
     def _is_linear(self, name: str) -> bool:
         """Whether a parameter is the weight of one linear layer and of nothing else."""
         (module, key), *others = self._places[name]
+        # The type itself: a subclass may use its weight in another way than nn.Linear does.
         return type(module) is nn.Linear and key == "weight" and not others
 
     @property
@@ -272,7 +323,10 @@ def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None)
 
 
 def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
-    """The rank that training starts from: the smallest that has more than it may use."""
+    """The rank that training starts from: the smallest that fills the budget of its first epoch.
+
+    The search ends where a larger rank adds nothing, since every matrix has its full rank.
+    """
     rank, size = 1, _size(adapted, num_tasks, 1)
     while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
         rank, size = rank + 1, larger

@@ -65,7 +65,13 @@ def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list
 
 
 def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
-    """Every parameter with its full name and the module that holds it, ties once."""
+    """Every parameter with its full name and the module that holds it.
+
+    A parameter that several modules share comes once, under its first name.
+
+    Args:
+        network: Any module.
+    """
     modules = dict(network.named_modules())
     for name, parameter in network.named_parameters():
         yield name, modules[name.rpartition(".")[0]], parameter
@@ -82,7 +88,9 @@ def hollow(network: nn.Module, names: Sequence[str]) -> None:
     """
     parameters = dict(network.named_parameters())
     for name in names:
+        # The data is exchanged and not the parameter, which would break ties between modules.
         parameters[name].data = parameters[name].data.new_empty(0)
+        # Otherwise it would count as trained, and an optimiser would wait for its gradient.
         parameters[name].requires_grad_(False)
 
 

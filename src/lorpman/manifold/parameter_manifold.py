@@ -24,9 +24,17 @@ class ParameterManifold(Manifold):
     """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
 
     The network is copied at the start: the caller's instance never changes, and two manifolds
-    made from it do not share weights. It has its weights only while it runs forward, so activation
-    checkpointing inside it, which runs it again later, is refused; around the whole manifold it
-    works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+    made from it do not share weights. The copy has the weights of a preference only while it runs
+    forward, so activation checkpointing inside it, which runs it again later, is refused; around
+    the whole manifold it works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+
+    Args:
+        network: Any network; its parameters are named as in its ``named_parameters()``.
+        num_tasks: The number m of tasks, which is the length of a preference.
+
+    Raises:
+        UsageError: if no manifold can be built over the network (no parameters, another number
+            of heads than tasks, lazy parameters, sparse gradients).
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
@@ -51,9 +59,17 @@ class ParameterManifold(Manifold):
         return self._vary(alphas)
 
     def theta(self, alpha: Tensor) -> dict[str, Tensor]:
-        """Every parameter of the network at ``alpha``, by the network's own names.
+        """Every parameter of the network at one or several preferences.
 
-        With ``alpha [b, m]`` every tensor is led by b (views where nothing depends on alpha).
+        Args:
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+
+        Returns:
+            Tensors by the network's own parameter names; with ``[b, m]`` each is led by b. What
+            does not depend on alpha is the parameter itself, or a view of it.
+
+        Raises:
+            ValueError: if ``alpha`` does not lie on the simplex.
         """
         with self._one_caller:
             alpha = self._on_device(alpha)
@@ -72,13 +88,16 @@ class ParameterManifold(Manifold):
         with self._one_caller:
             alpha = self._on_device(alpha)
             if alpha.ndim == 1:
+                # Whole weights, since nothing is shared between preferences here.
                 one = self._vary(alpha[None])
                 return self._call({name: value[0] for name, value in one.items()}, x)
             varied = self._vary_on(x, alpha)
             rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
+            # One after the other: under vmap, norm layers could not update their statistics.
             return stack_outputs([self._call(row, x) for row in rows])
 
     def solution(self, alpha: Tensor) -> nn.Module:
+        # Under the lock: a copy that is made while another thread runs would have its weights.
         with self._one_caller, torch.no_grad():
             alpha = self._on_device(alpha)
             if alpha.ndim != 1:
@@ -86,7 +105,7 @@ class ParameterManifold(Manifold):
             network = copy.deepcopy(self.network)
             parameters = dict(network.named_parameters())
             for name, value in self._vary(alpha[None]).items():
-                # Not copied into: a hollow network (see below) has no room for it.
+                # Replaced, not copied into: a hollow network has no room for it.
                 parameters[name].data = value[0].to(parameters[name].dtype, copy=True)
             for name, parameter in parameters.items():
                 parameter.requires_grad_(self._trainable[name])
@@ -99,6 +118,7 @@ class ParameterManifold(Manifold):
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
+        # ExitStack, since the number of late weights is known only now.
         with without_recomputation(), ExitStack() as standing_in:
             for name, value in late:
                 ((module, _),) = self._places[name]
@@ -130,4 +150,8 @@ class LateWeight(ABC):
 
     @abstractmethod
     def standing_in(self, module: nn.Module) -> AbstractContextManager[None]:
-        """Inside this context ``module`` works as with this weight."""
+        """Inside this context ``module`` works as if it had this weight.
+
+        Args:
+            module: The module of the network that the weight belongs to.
+        """

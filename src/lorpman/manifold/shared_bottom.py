@@ -19,6 +19,14 @@ class SharedBottom(nn.Module):
     faster, and it means that batch normalisation in the bottom normalises them together.
     Batches whose trailing shapes differ go through the bottom one after the other.
 
+    Args:
+        bottom: Turns a batch into the features that all tasks share.
+        heads: One module per task, in the order of the tasks; each turns features into the
+            output of its task.
+
+    Raises:
+        UsageError: if there is no head.
+
     >>> net = SharedBottom(nn.Linear(4, 3), [nn.Linear(3, 2), nn.Linear(3, 5)])
     >>> [tuple(out.shape) for out in net(torch.zeros(7, 4))]
     [(7, 2), (7, 5)]
@@ -34,7 +42,17 @@ class SharedBottom(nn.Module):
             raise UsageError("SharedBottom needs at least one head, got none; pass one per task")
 
     def forward(self, x: Inputs) -> list[Tensor]:
-        """``[n, ...]`` or one ``[n_i, ...]`` per task, to one output per task."""
+        """Run the bottom and every head.
+
+        Args:
+            x: One batch ``[n, ...]`` for all tasks, or one ``[n_i, ...]`` per task.
+
+        Returns:
+            One output per task, led by n or by n_i.
+
+        Raises:
+            UsageError: if there are batches, but not one per task.
+        """
         if isinstance(x, Tensor):
             features = self.bottom(x)
             return [head(features) for head in self.heads]
@@ -48,7 +66,15 @@ class SharedBottom(nn.Module):
 
 
 def check_one_per_task(x: Sequence[Tensor], num_tasks: int) -> None:
-    """Refuses per-task inputs whose number is not the number of heads."""
+    """Refuse per-task inputs whose number is not the number of heads.
+
+    Args:
+        x: One batch for each task.
+        num_tasks: How many there should be.
+
+    Raises:
+        UsageError: if there are more or fewer.
+    """
     if len(x) != num_tasks:
         raise UsageError(
             f"x must hold one batch per head: expected {num_tasks}, got {len(x)}; "

@@ -14,7 +14,8 @@ def stack_outputs(outputs: Sequence[Any]) -> Any:
     """Outputs of b forward passes as one structure, each tensor led by b.
 
     Args:
-        outputs: b structures of one shape: tensors in lists, tuples or dicts.
+        outputs: b structures of one shape: tensors in lists, tuples or dicts. Plain values, such
+            as None, stay as they are in the first one.
 
     Raises:
         UsageError: if they hold something that cannot be split by preference.
@@ -37,5 +38,10 @@ def _plain(value: Any) -> Any:
 
 
 def select_output(outputs: Any, index: int) -> Any:
-    """The output of pass ``index`` from what :func:`stack_outputs` made."""
+    """The output of one pass from what :func:`stack_outputs` made.
+
+    Args:
+        outputs: The stacked outputs, each tensor led by b.
+        index: Which of the b passes.
+    """
     return tree_map(lambda v: v[index] if isinstance(v, Tensor) else _plain(v), outputs)

@@ -1,7 +1,7 @@
 import pytest
 
 from lorpman import UsageError
-from lorpman.lab.problems.problem import Preset, SettingsLayer
+from lorpman.lab.problems.preset import Preset, SettingsLayer
 from lorpman.lab.runs.spec import Spec
 
 

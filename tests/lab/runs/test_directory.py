@@ -52,7 +52,7 @@ def test_data_is_where_it_is_said_to_be(monkeypatch):
 def test_a_claimed_directory_describes_its_run(out, spec):
     described = json.loads((out / "run.json").read_text())
     assert list(described) == [
-        *["format", "problem", "method", "seed", "settings", "scale", "recipe"],
+        *["format", "problem", "method", "seed", "settings", "scale", "recipe", "source"],
         *["parameters", "versions", "engine", "threads"],
     ]
     assert described["format"] == 1

@@ -43,6 +43,8 @@ class RunFile(_OfRuns):
     settings: dict[str, Any]
     scale: Literal["paper", "laptop"] = "paper"
     recipe: str | None = None
+    source: str | None = None
+    """The SHA-256 of the file of the problem; empty or missing for one that is built in."""
     parameters: _Count = 0
     """How many numbers the manifold had at the start."""
     versions: dict[str, str] = {}

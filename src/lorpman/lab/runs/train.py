@@ -20,6 +20,7 @@ from lorpman.lab.runs.epoch_log import EpochLog
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.loggers import make_loggers
 from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import grid
@@ -79,9 +80,12 @@ def train(
     checkpoints = Checkpoints(out / "checkpoint.safetensors", checkpoint_every, resume)
     watchers = make_loggers(loggers, out)
     first = is_first_process()
+    # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
     splits = spec.load(root)
+    if first:
+        try_out(spec, splits, root)
     model = spec.build()
     check_freezing(spec, model)
     with ExitStack() as alone:
@@ -95,6 +99,7 @@ def train(
             alone.enter_context(claimed(out, spec, model, engine))
         else:
             alone.enter_context(owning(out))  # the first process has checked that it may
+        # Not earlier: other processes are worth starting only once the directory is ours.
         fabric = engine.start(watchers)
         with one_line_for_lost_processes(fabric):
             log = None
@@ -161,9 +166,11 @@ def fit_spec(
     """
     assert placement.fabric is not None
     training = spec.training
+    # A generator of its own: the order of the data must not depend on what else is drawn.
     order = torch.Generator().manual_seed(spec.seed)
     rank, world = placement.fabric.global_rank, placement.fabric.world_size
-    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
+    # For transforms that draw from Python or numpy; checkpoints hold these states too. Not earlier,
+    # since packages draw random numbers while they are imported.
     random.seed(spec.seed)
     np.random.seed(spec.seed % 2**32)  # noqa: NPY002
     return fit(
@@ -199,6 +206,7 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     Raises:
         UsageError: by the manifold, with its reason.
     """
+    # The manifold itself refuses, with its own reason.
     if spec.training.freeze_epoch is not None and not model.can_freeze:
         model.freeze()
 
