@@ -34,9 +34,28 @@ values = st.recursive(
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 fragments = st.sampled_from(
     [
-        *["2020-13-45", "!!int a", "9" * 5000, "[" * 3000, "&a [*a]", "*a", "!!python/name:os.getcwd"],
+        *[
+            "2020-13-45",
+            "!!int a",
+            "9" * 5000,
+            "[" * 3000,
+            "&a [*a]",
+            "*a",
+            "!!python/name:os.getcwd",
+        ],
         *["!!binary x", "{", "? ", "0x", "1_0", ".inf", ".nan", "1:99:99", "!!timestamp 3", "- -"],
-        *["!!set {1}", "!!omap [1]", "!!float x", "=", "<<: 1", "[1, 2", "'", "%TAG", "\t- a", "yes"],
+        *[
+            "!!set {1}",
+            "!!omap [1]",
+            "!!float x",
+            "=",
+            "<<: 1",
+            "[1, 2",
+            "'",
+            "%TAG",
+            "\t- a",
+            "yes",
+        ],
     ]
 )
 texts = st.one_of(words, fragments, numbers.map(str), values.map(str))

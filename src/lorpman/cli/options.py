@@ -165,7 +165,7 @@ def read_seeds(text: str) -> list[int]:
         # Of 19 digits at most: 2**63 - 1 is the largest seed.
         if not seed.isdecimal() or len(seed) > 19 or int(seed) >= 2**63:
             raise UsageError(
-                f"--seeds expects whole numbers from 0 to 2**63 - 1, found '{seed[:40]}'; "
-                "example: --seeds 0,1,2"
+                f"--seeds expects whole numbers, found '{seed[:40]}'; they go from 0 to 2**63 - 1, "
+                "for example: --seeds 0,1,2"
             )
     return [int(seed) for seed in seeds]

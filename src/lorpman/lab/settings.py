@@ -50,7 +50,7 @@ class SettingsGroup(BaseModel):
             hint = "; use null for never" if type(None) in types else ""
             raise ValueError(f"expected a number, not true, false, yes or no{hint}")
         # Beyond this, counts and sizes overflow somewhere in torch or numpy.
-        if isinstance(value, int) and abs(value) > _LARGEST:
+        if type(value) is int and float not in types and abs(value) > _LARGEST:
             raise ValueError(f"expected a number of at most {_LARGEST}")
         return value
 

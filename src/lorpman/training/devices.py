@@ -89,8 +89,8 @@ class Engine:
         missing = [name for name in _OF_SEVERAL_MACHINES if name not in os.environ]
         if self.nodes > 1 and missing and not any(name in os.environ for name in launched):
             raise UsageError(
-                f"nodes is {self.nodes}, but {', '.join(missing)} of the environment tell nothing "
-                "of the other machines; start the command with torchrun on each, or set them"
+                f"nodes is {self.nodes}, but {', '.join(missing)} of the environment do not tell "
+                "where the other machines are; start the command with torchrun on each, or set them"
             )
 
     def start(self, loggers: list[Any]) -> "Fabric":
