@@ -10,6 +10,7 @@ from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
@@ -99,7 +100,7 @@ def scores_of(
             x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
-            total.add(per_task(network(x), tasks, "the network's output"), targets)
+            total.add(per_task(call_network(network, x), tasks, "the network's output"), targets)
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman._torch import CONVOLUTIONS, NORMS_WITH_STATISTICS
+from lorpman.errors import UsageError
 from lorpman.manifold.base import Cut
 from lorpman.manifold.input_layer import InputLayer
 from lorpman.manifold.merge import Way, merge
@@ -115,7 +116,7 @@ class LowRankDelta(nn.Module):
                 ),
                 self.A: Cut(self.A.shape, lambda value: value[tasks, kept]),
             }
-            self._replace(cuts[self.B].cut(self.B), cuts[self.A].cut(self.A))
+            self.replace(cuts[self.B].cut(self.B), cuts[self.A].cut(self.A))
         self.importance = self.B.new_zeros(self.importance.shape[0], rank)
         return cuts
 
@@ -130,11 +131,16 @@ class LowRankDelta(nn.Module):
             rank: The new inner size.
         """
         rows, m, _ = self.B.shape
-        self._replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
+        self.replace(self.B.new_zeros(rows, m, rank), self.A.new_zeros(m, rank, self.A.shape[2]))
         self.importance = self.B.new_zeros(m, rank)
 
-    def _replace(self, B: Tensor, A: Tensor) -> None:
-        """Put other factors into the same parameters, which an optimiser and its groups hold."""
+    def replace(self, B: Tensor, A: Tensor) -> None:
+        """Put other factors into the same parameters, which an optimiser and its groups hold.
+
+        Args:
+            B: The left factors ``[rows, m, r]``.
+            A: The right factors ``[m, r, columns]``.
+        """
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
         self.B.grad = self.A.grad = None
 
@@ -147,9 +153,18 @@ class LowRankDelta(nn.Module):
             way: How to compute it (see :mod:`lorpman.manifold.merge`).
 
         Returns:
-            b weights in the shape of ``weight``.
+            b weights in the shape and precision of ``weight``.
+
+        Raises:
+            UsageError: If ``weight`` is no weight but a code of it.
         """
-        return merge(weight, self.B, self.A, alphas.to(self.B), way)
+        if weight.shape != self.shape or not (weight.is_floating_point() or weight.is_complex()):
+            raise UsageError(
+                f"a weight kept as {weight.dtype} {list(weight.shape)} cannot be merged, expected "
+                f"numbers {list(self.shape)}; use model(x, alpha) or model.at(alpha) instead"
+            )
+        merged = merge(weight.to(self.B.dtype), self.B, self.A, alphas.to(self.B), way)
+        return [value.to(weight.dtype) for value in merged]
 
     def merge_late(self, x: Any, weight: Tensor, alphas: Tensor) -> Sequence[LateWeight]:
         """The same for a linear layer, computed only if the layer needs the weight itself.
@@ -260,6 +275,29 @@ def make_delta(
     return LowRankDelta(parameter.detach(), rows, num_tasks, inner, watched)
 
 
+def make_frozen_delta(
+    name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int, watched: bool
+) -> LowRankDelta | None:
+    """The same for a parameter that stays as it came: matrices alone get deltas.
+
+    Their factors are trained in single precision where the weight has less, or is no weight but a
+    code of it.
+    """
+    if is_coded(owner) and name.rpartition(".")[2] == "weight":
+        assert isinstance(owner, nn.Linear)
+        shape: tuple[int, ...] = (owner.out_features, owner.in_features)
+    elif is_matrix(name, owner, parameter):
+        shape = parameter.shape
+    else:
+        return None
+    whole = parameter.is_floating_point() and parameter.element_size() >= 4
+    dtype = parameter.dtype if whole else torch.float32
+    # Like the weight in all that counts, without taking memory.
+    parameter = torch.zeros((), dtype=dtype, device=parameter.device).expand(shape)
+    rows, inner = matrix_of(owner, parameter, rank)
+    return LowRankDelta(parameter.detach(), rows, num_tasks, inner, watched)
+
+
 def is_matrix(name: str, owner: nn.Module, parameter: Tensor) -> bool:
     """Whether a parameter gets low-rank deltas.
 
@@ -272,6 +310,14 @@ def is_matrix(name: str, owner: nn.Module, parameter: Tensor) -> bool:
     bias = name.rpartition(".")[2].startswith("bias")
     plain = parameter.is_floating_point() and not isinstance(owner, _NORMS)
     return plain and parameter.ndim >= 2 and not bias
+
+
+def is_coded(owner: nn.Module) -> bool:
+    """Whether a linear layer keeps something else than its weight, such as 4-bit codes of it."""
+    if not isinstance(owner, nn.Linear):
+        return False
+    expected = (owner.out_features, owner.in_features)
+    return not owner.weight.is_floating_point() or owner.weight.shape != expected
 
 
 def matrix_of(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:

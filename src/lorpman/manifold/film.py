@@ -10,6 +10,7 @@ from torch.func import functional_call
 
 from lorpman.errors import UsageError
 from lorpman.manifold.conditioned import ConditionedManifold
+from lorpman.manifold.network_call import arguments
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.shared_bottom import SharedBottom
 
@@ -74,7 +75,9 @@ class Film(ConditionedManifold):
     def _at(self, x: Any, alpha: Tensor) -> Any:
         # functional_call swaps the buffers inside the network, which other threads share.
         with self._one_caller:
-            return functional_call(self.network, self._modulation(alpha), (x,))
+            return functional_call(
+                self.network, self._modulation(alpha), *arguments(self.network, x)
+            )
 
     def solution(self, alpha: Tensor) -> nn.Module:
         with self._one_caller:

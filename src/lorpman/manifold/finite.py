@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import check_network, shared_names
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.stacked_outputs import stack_outputs
@@ -111,8 +112,8 @@ class Population(Manifold):
     def forward(self, x: Any, alpha: Tensor) -> Any:
         chosen = self.nearest(alpha)
         if chosen.ndim == 0:
-            return self.members[int(chosen)](x)
-        return stack_outputs([self.members[j](x) for j in chosen.tolist()])
+            return call_network(self.members[int(chosen)], x)
+        return stack_outputs([call_network(self.members[j], x) for j in chosen.tolist()])
 
     def solution(self, alpha: Tensor) -> nn.Module:
         chosen = self.nearest(alpha)

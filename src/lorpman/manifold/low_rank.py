@@ -1,24 +1,39 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
 import math
-import operator
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, SupportsIndex, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
+from lorpman._torch import is_transformed
 from lorpman.errors import UsageError
-from lorpman.manifold.automatic_ranks import START, allocate, budget_at
+from lorpman.manifold.adapters import (
+    adapted_weights,
+    adapter_at,
+    check_frozen,
+    take_adapters,
+)
+from lorpman.manifold.applied_factors import network_at
+from lorpman.manifold.automatic_ranks import allocate, budget_at
 from lorpman.manifold.base import Cut
-from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
+from lorpman.manifold.deltas import FullDelta, LowRankDelta, make_delta, make_frozen_delta
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import owners, shared_names
+from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
+from lorpman.manifold.peft_format import read_adapter, write_adapter
+from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.shared_bottom import SharedBottom
+from lorpman.manifold.stacked_outputs import stack_outputs
 
-_RANK = 8
-_Owned = tuple[str, nn.Module, nn.Parameter]
+_Rank = int | Literal["auto"] | Mapping[str, int]
 
 
 class LowRank(ParameterManifold):
@@ -29,6 +44,12 @@ class LowRank(ParameterManifold):
     affine vectors; biases are shared. ``B`` starts at zero, so at first every preference gives
     the network as it came.
 
+    With ``frozen=True``, for fine-tuning, theta_0 stays as it came: in the memory of the given
+    network, which must not be changed meanwhile, and in its own precision. Only matrices get
+    deltas, and beside these only the heads of a SharedBottom are trained; what else should be, for
+    instance ``model.network.classifier``, is told ``requires_grad_()``. Layers use their factors on
+    activations and no weight is merged (see :mod:`lorpman.manifold.applied_factors`).
+
     With ``rank="auto"`` each layer finds its own rank while :func:`fit` trains (see
     :mod:`lorpman.manifold.automatic_ranks`). In a loop of your own, which does not let the
     manifold change its size, the layers keep the larger ranks that they start with.
@@ -36,7 +57,8 @@ class LowRank(ParameterManifold):
     Args:
         network: Any network; it is copied, and becomes theta_0.
         num_tasks: The number m of tasks.
-        rank: The rank of the deltas, less where a matrix is smaller; or "auto".
+        rank: The rank of the deltas, less where a matrix is smaller; or "auto"; or ranks by
+            prefixes of names, such as ``{"attention": 16, "": 4}``, of which the longest counts.
         scale: Multiplies all deltas, s in the paper.
         shared: Prefixes of the parameters that are adapted; by default the bottom of a
             :class:`SharedBottom`, else every parameter.
@@ -44,6 +66,7 @@ class LowRank(ParameterManifold):
             that takes the least work.
         budget: With ``rank="auto"``, the most parameters that all factors together may have; by
             default as many as with rank 8.
+        frozen: Whether theta_0 stays as it came, for fine-tuning.
 
     Raises:
         UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
@@ -60,13 +83,14 @@ class LowRank(ParameterManifold):
         self,
         network: nn.Module,
         num_tasks: int,
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         merge: Way = "auto",
         budget: int | None = None,
+        frozen: bool = False,
     ) -> None:
-        super().__init__(network, num_tasks)
+        super().__init__(network, num_tasks, share_weights=frozen)
         if budget is not None and rank != "auto":
             raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
@@ -80,26 +104,36 @@ class LowRank(ParameterManifold):
         adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
-            self.budget = _check_budget(adapted, num_tasks, budget)
-            rank = _first_rank(adapted, num_tasks, self.budget)
-        rank = _whole("rank", rank)
+            self.budget = check_budget(adapted, num_tasks, budget)
+            rank = first_rank(adapted, num_tasks, self.budget)
+        self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        self._applies_factors = frozen
+        if frozen:
+            # Heads that were made for these tasks know nothing yet; all else came trained.
+            self.freeze(heads=not isinstance(network, SharedBottom))
+
+    def _make_deltas(
+        self, adapted: Sequence[Owned], rank: Callable[[str], int], frozen: bool
+    ) -> None:
+        make = make_frozen_delta if frozen else make_delta
+        watched = self.budget is not None
         for name, owner, parameter in adapted:
-            delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
+            delta = make(name, owner, parameter, self.num_tasks, rank(name), watched)
             if delta is not None:
                 # nn.ModuleDict refuses names with a dot.
                 self._keys[name] = name.replace(".", "/")
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
             raise UsageError(
-                f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
-                "among its shared parameters"
+                f"nothing to adapt in {type(self.network).__name__}: no matrix"
+                f"{'' if frozen else ' and no norm layer'} among its shared parameters"
             )
 
     @classmethod
     def from_models(
         cls,
         models: Sequence[nn.Module],
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         budget: int | None = None,
@@ -172,6 +206,76 @@ class LowRank(ParameterManifold):
             delta.A[i] = A
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
+
+    @classmethod
+    def from_adapters(cls, network: nn.Module, folders: Sequence[Path | str]) -> Self:
+        """A front over ``network`` from PEFT LoRA adapters of it, adapter i for task i.
+
+        Args:
+            network: The network that the adapters were trained for.
+            folders: One per task, each with ``adapter_config.json`` and
+                ``adapter_model.safetensors``.
+
+        Returns:
+            A manifold with ``frozen=True`` whose corner i is the network with adapter i.
+
+        Raises:
+            UsageError: If a folder holds no plain LoRA adapter of this network.
+        """
+        adapters = [read_adapter(Path(folder)) for folder in folders]
+        names = adapted_weights(network, adapters)
+        model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
+        take_adapters(model.network, model.low_rank_deltas(), adapters)
+        return model
+
+    def save_adapters(
+        self, folder: Path | str, names: Sequence[str] | None = None, padded: bool = False
+    ) -> list[Path]:
+        """Write one PEFT LoRA adapter per task, the network at its corner.
+
+        PEFT mixes them exactly by ``add_weighted_adapter(..., combination_type="cat")``.
+
+        Args:
+            folder: Gets one folder per task.
+            names: What they are called; by default task1, task2, ...
+            padded: Whether ranks become such as vLLM takes, by directions of zero.
+
+        Returns:
+            The folders.
+
+        Raises:
+            UsageError: If the base is trained too, or a layer is none that PEFT can adapt.
+        """
+        names = [f"task{i + 1}" for i in range(self.num_tasks)] if names is None else names
+        if len(names) != self.num_tasks:
+            raise UsageError(f"names must be {self.num_tasks}, one per task, got {len(names)}")
+        corners = zip(names, torch.eye(self.num_tasks), strict=True)
+        return [self.save_adapter(Path(folder) / n, alpha, padded) for n, alpha in corners]
+
+    def save_adapter(
+        self, folder: Path | str, alpha: Tensor | Sequence[float], padded: bool = False
+    ) -> Path:
+        """Write the network at ``alpha [m]`` as one PEFT LoRA adapter of rank up to m r, exactly.
+
+        Args:
+            folder: Gets ``adapter_config.json`` and ``adapter_model.safetensors``.
+            alpha: The preference ``[m]``.
+            padded: As in :meth:`save_adapters`.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UsageError: As :meth:`save_adapters`.
+        """
+        check_frozen(self.network, self._shared)
+        given = self._on_device(alpha)
+        if given.ndim != 1:
+            raise ValueError(f"save_adapter takes one preference [m], got {list(given.shape)}")
+        deltas = self.low_rank_deltas()
+        adapter = adapter_at(self.network, self._places, deltas, given, self.scale)
+        write_adapter(adapter, self.network, Path(folder), padded)
+        return Path(folder)
 
     def after_backward(self) -> None:
         """With automatic ranks: measure how much each direction matters, from the gradients."""
@@ -256,6 +360,41 @@ class LowRank(ParameterManifold):
                 # An optimiser would still apply a gradient that is left over.
                 parameter.grad = None
 
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        # A compiler and transforms such as vmap do better with weights than with views.
+        if not self._applies_factors or torch.compiler.is_compiling() or is_transformed():
+            return super().forward(x, alpha)
+        alpha = self._on_device(alpha)
+        if alpha.ndim == 1:
+            return call_network(self._view(alpha), x)
+        return stack_outputs([call_network(self._view(row), x) for row in alpha])
+
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        With ``frozen=True`` threads do not wait for each other, the network can be used after the
+        context too, and ``alpha [n, m]`` gives sample i of a batch of n the preference i.
+
+        Args:
+            alpha: The preference ``[m]``; where frozen, also one per sample, ``[n, m]``.
+        """
+        if self._applies_factors:
+            yield self._view(self._on_device(alpha))
+        else:
+            with super().at(alpha) as network:
+                yield network
+
+    def _view(self, alpha: Tensor) -> nn.Module:
+        """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
+        return network_at(
+            self.network, self._places, self.low_rank_deltas(), alpha * self.scale, self._hidden
+        )
+
+    @cached_property
+    def _hidden(self) -> bool:
+        return has_hidden_references(self.network)
+
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
@@ -289,45 +428,3 @@ class LowRank(ParameterManifold):
     def frozen(self) -> bool:
         parameters = dict(self.network.named_parameters())
         return not any(parameters[name].requires_grad for name in self._shared)
-
-
-def _whole(name: str, value: object, least: int = 1, why: str = "") -> int:
-    """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
-    whole = None
-    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
-        whole = operator.index(value)
-    if whole is None or whole < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}{why}, got {value!r}")
-    return whole
-
-
-def _sizes(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> Iterator[tuple[int, int]]:
-    """For every matrix: directions at one rank for all layers, and the parameters of each."""
-    for name, owner, weight in adapted:
-        if is_matrix(name, owner, weight):
-            rows, inner = matrix_of(owner, weight, rank)
-            yield inner, num_tasks * (rows + weight.numel() // rows)
-
-
-def _size(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> int:
-    """The parameters of all factors together with one rank for all layers."""
-    return sum(inner * cost for inner, cost in _sizes(adapted, num_tasks, rank))
-
-
-def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None) -> int:
-    """The budget asked for, or that of rank 8, if every layer can have one direction."""
-    if budget is None:
-        return _size(adapted, num_tasks, _RANK)
-    least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return _whole("budget", budget, least, " parameters, one direction in every layer")
-
-
-def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
-    """The rank that training starts from: the smallest that fills the budget of its first epoch.
-
-    The search ends where a larger rank adds nothing, since every matrix has its full rank.
-    """
-    rank, size = 1, _size(adapted, num_tasks, 1)
-    while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
-        rank, size = rank + 1, larger
-    return rank

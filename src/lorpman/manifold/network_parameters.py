@@ -56,12 +56,12 @@ def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list
         shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
     prefixes = [shared] if isinstance(shared, str) else list(shared)
     for prefix in prefixes:
-        if not any(_below(name, prefix) for name in names):
+        if not any(below(name, prefix) for name in names):
             top = sorted({name.split(".")[0] for name in names})
             raise UsageError(
                 f"shared prefix '{prefix}' matches no parameter; the network has {', '.join(top)}"
             )
-    return [name for name in names if any(_below(name, prefix) for prefix in prefixes)]
+    return [name for name in names if any(below(name, prefix) for prefix in prefixes)]
 
 
 def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
@@ -94,5 +94,6 @@ def hollow(network: nn.Module, names: Sequence[str]) -> None:
         parameters[name].requires_grad_(False)
 
 
-def _below(name: str, prefix: str) -> bool:
+def below(name: str, prefix: str) -> bool:
+    """Whether ``prefix`` is the name of a parameter, or of a module that holds it."""
     return prefix == "" or name == prefix or name.startswith(prefix + ".")

@@ -2,8 +2,8 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -14,7 +14,9 @@ from torch.func import functional_call
 from lorpman._torch import parameter_places, parameters_replaced
 from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
+from lorpman.manifold.network_view import copy_sharing_weights
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import as_preference
@@ -31,16 +33,18 @@ class ParameterManifold(Manifold):
     Args:
         network: Any network; its parameters are named as in its ``named_parameters()``.
         num_tasks: The number m of tasks, which is the length of a preference.
+        share_weights: Whether the copy's parameters stay in the memory of the caller's network,
+            for manifolds that do not change them.
 
     Raises:
         UsageError: if no manifold can be built over the network (no parameters, another number
             of heads than tasks, lazy parameters, sparse gradients).
     """
 
-    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+    def __init__(self, network: nn.Module, num_tasks: int, share_weights: bool = False) -> None:
         super().__init__(num_tasks)
         check_network(network, num_tasks)
-        self.network = copy.deepcopy(network)
+        self.network = copy_sharing_weights(network) if share_weights else copy.deepcopy(network)
         # What a solution's parameters are to be, whatever training freezes or leaves empty.
         self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._one_caller = OneCallerAtATime()
@@ -111,10 +115,32 @@ class ParameterManifold(Manifold):
                 parameter.requires_grad_(self._trainable[name])
             return network
 
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        Other callers wait until the context ends; then the network has its own weights again.
+
+        Args:
+            alpha: The preference ``[m]``.
+
+        Raises:
+            ValueError: If there are several preferences.
+        """
+        with self._one_caller:
+            given = self._on_device(alpha)
+            if given.ndim != 1:
+                raise ValueError(f"at takes one preference [m], got {list(given.shape)}")
+            varied = {name: value[0] for name, value in self._vary(given[None]).items()}
+            with without_recomputation(), parameters_replaced(self._places, varied):
+                yield self.network
+
     def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
         """The network's output with the parameters ``varied`` in place of its own."""
         if torch.compiler.is_compiling():
-            return functional_call(self.network, cast("dict[str, Tensor]", varied), (x,))
+            return functional_call(
+                self.network, cast("dict[str, Tensor]", varied), *arguments(self.network, x)
+            )
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
@@ -134,13 +160,13 @@ class ParameterManifold(Manifold):
 
     def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
         with parameters_replaced(self._places, varied):
-            return self.network(x)
+            return call_network(self.network, x)
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
         return parameter_places(self.network)
 
-    def _on_device(self, alpha: Tensor) -> Tensor:
+    def _on_device(self, alpha: Tensor | Sequence[float]) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
 
