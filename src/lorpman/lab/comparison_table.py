@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lorpman._files import Kind, json_with, near_start
 from lorpman.front.notebook import html_picture, html_table
 
+TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
+"""What people read."""
+TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".json",))
+"""What programs read."""
 _HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
 _HEAD += ["epochs", "s / epoch", "memory"]
 

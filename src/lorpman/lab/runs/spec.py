@@ -14,6 +14,7 @@ from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.recipes.recipe import get_recipe
+from lorpman.lab.runs.run_file import LARGEST_SEED
 from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
@@ -62,6 +63,8 @@ class Spec:
         Raises:
             UsageError: if a name or setting is unknown, or a value of it cannot be.
         """
+        if not 0 <= seed <= LARGEST_SEED:
+            raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
         row, rival = find_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
