@@ -61,6 +61,8 @@ class Stratified:
 
         _at_least_one("num_tasks", num_tasks)
         _at_least_one("count", count)
+        # Stick-breaking: a task takes a Beta-distributed part of what those before it have left. Of
+        # each part, one draw lies in every count-th of its probability: a Latin hypercube.
         drawn = torch.rand(count, num_tasks - 1, generator=generator, dtype=torch.float64)
         ranges = torch.rand(count, num_tasks - 1, generator=generator).argsort(0)
         levels = ((ranges + drawn) / count).numpy()
@@ -68,6 +70,7 @@ class Stratified:
         taken = torch.from_numpy(betaincinv(self.concentration, left_over.numpy(), levels))
         left = torch.cat([torch.ones(count, 1), (1 - taken).cumprod(1)], 1)
         alphas = left * torch.cat([taken, torch.ones(count, 1)], 1)
+        # The first task of the stick is spread best: in turn, so that none is favoured.
         return alphas[:, torch.randperm(num_tasks, generator=generator)].float()
 
 
@@ -77,8 +80,8 @@ class Angles:
     For more tasks, where there is no such order, uniform draws from the simplex.
 
     Args:
-        edge: So many radians are left out at both ends, as PHN-HVI does (0.1: weights from 0.091
-            to 0.909).
+        edge: How many radians are left out at both ends, as in PHN-HVI (0.1: weights from 0.091 to
+            0.909).
 
     Raises:
         ValueError: If ``edge`` is negative, or leaves nothing between the ends.

@@ -194,9 +194,8 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(path, damage):
         content[-100] ^= 4
     path.write_bytes(content)
     said = r"^checkpoint .*damaged.*; continuing from the one before, c\.previous\.safetensors$"
-    with pytest.warns(CheckpointWarning, match=said) as warned:
+    with pytest.warns(CheckpointWarning, match=said):
         assert checkpoint.load_latest(path)["value"] == 1
-    assert warned[0].filename == __file__
     previous(path).write_bytes(b"nothing")
     with pytest.raises(
         UsageError, match=r"damaged.*; and so is the one before: checkpoint .*previous.*damaged"

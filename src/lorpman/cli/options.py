@@ -99,6 +99,7 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
             raise UsageError(
                 f"{option} expects task=number, found '{text}'; example: {option} left=0.94"
             )
+    # A mapping would silently keep the last of two bounds.
     if len(scores) < len(given):
         raise UsageError(f"{option} expects each task once, found {', '.join(given)}")
     return scores
@@ -106,6 +107,10 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
 
 def read_alpha(text: str, num_tasks: int) -> "Tensor":
     """Read ``"0.3,0.7"`` as a preference ``[m]``.
+
+    Args:
+        text: What stood after the option.
+        num_tasks: How many weights it must hold.
 
     Raises:
         UsageError: If the text is not ``num_tasks`` weights with sum 1.

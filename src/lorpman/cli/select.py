@@ -55,6 +55,7 @@ def select(
     problem: ProblemOfRun = None,
 ) -> None:
     """Choose a preference on validation data, and report it on test data."""
+    # Checked here too, in the words of the command line, and before a run is opened.
     goals = (best is not None) + knee + bool(target) + bool(utility)
     if goals != 1:
         raise UsageError(

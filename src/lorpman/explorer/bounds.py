@@ -42,16 +42,29 @@ def _tasks_to_improve(front: Front, bounds: Mapping[str, float]) -> list[str]:
 
 
 def score_weights(front: Front) -> dict[str, float]:
-    """One over each task's range on the front: what a unit of its score is worth."""
+    """One over each task's range on the front: what a unit of its score is worth.
+
+    Args:
+        front: The front.
+
+    Returns:
+        A weight by task; 1 for a task that is the same everywhere.
+    """
     width = front.scores.amax(0) - front.scores.amin(0)
     return {
+        # As few digits as the command shows, so that it searches for exactly the same.
         task: float(f"{1 / w:.4g}") if w > 0 else 1.0
         for task, w in zip(front.tasks, width.tolist(), strict=True)
     }
 
 
 def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
-    """The ``lorpman select`` that searches for the same."""
+    """The ``lorpman select`` that searches for the same.
+
+    Args:
+        run: The run that is searched.
+        bounds: What tasks must reach, by name.
+    """
     front = run.front
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():

@@ -18,7 +18,12 @@ from lorpman.explorer.request_guard import RequestRefused
 
 
 def register_callbacks(app: Dash, queries: Queries) -> None:
-    """Tie the page to what it can ask for."""
+    """Tie the page to what it can ask for.
+
+    Args:
+        app: The Dash application.
+        queries: What answers.
+    """
     _register_point(app, queries)
     _register_search(app, queries)
 
@@ -108,5 +113,5 @@ def _register_search(app: Dash, queries: Queries) -> None:
             raise RequestRefused(str(error)) from None
         alpha = round_preference(choice.alpha)
         # The count of clicks makes every answer a new one, also where the same was found again.
-        found = {"run": run.key, "alpha": alpha, "click": int(clicks)}
-        return found, search_result(run, queries.live_runs.get(run.key), bounds, choice)
+        result = {"run": run.key, "alpha": alpha, "click": int(clicks)}
+        return result, search_result(run, queries.live_runs.get(run.key), bounds, choice)

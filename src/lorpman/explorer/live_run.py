@@ -19,8 +19,10 @@ from lorpman.lab.datasets.splits import Batch, first_batches
 
 # A drag along the slider and back asks for the same points again.
 _KEPT_POINTS = 512
+# A search scores about 40 networks while a person waits.
 _SEARCH_SAMPLES = 2000
-_LONGEST_START = 10.0  # seconds that a line to move on may delay the page
+# Seconds by which the line that the point moves on may delay the page.
+_LONGEST_START = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class LiveRun:
         )
         """Validation samples, on which a preference is searched for."""
         self.samples: ShownSamples = choose_samples(self.model, self.tasks, self.held[0])
+        # For this object and not for the class, so that the cache goes when the run does.
         self.point = lru_cache(maxsize=_KEPT_POINTS)(self._score_point)
         """A preference, as a tuple of weights, to its :class:`ScoredPoint`."""
         self.front = self._score_front() if self._front_is_quick() else None

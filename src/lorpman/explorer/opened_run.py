@@ -79,6 +79,7 @@ def open_runs(
                 f"runs on one page must have the same tasks: {paths[0]} has "
                 f"{_listed(fronts[0].tasks)}, {path} has {_listed(front.tasks)}"
             )
+    # Errors too, so that data that is missing for many runs is looked for once.
     loaded: dict[str, Splits | UsageError] = {}
     keys = _name_runs(paths)
     return [

@@ -108,6 +108,10 @@ class Queries:
     def scores_at(self, run: OpenedRun, alpha: tuple[float, ...]) -> StoredScores | LiveScores:
         """The scores of ``run`` at a preference.
 
+        Args:
+            run: One of those on the page.
+            alpha: The preference, as :meth:`read_alpha` gave it.
+
         Raises:
             Busy: If too many wait for scores already.
         """
@@ -123,6 +127,10 @@ class Queries:
     def find(self, run: OpenedRun, bounds: Mapping[str, float]) -> Choice:
         """The preference that keeps to ``bounds`` and does best on the other tasks.
 
+        Args:
+            run: One of those on the page.
+            bounds: What tasks must reach, by name.
+
         Raises:
             UsageError: If the bounds cannot be searched for.
             Busy: If too many searches wait already.
@@ -134,7 +142,12 @@ class Queries:
         return self._searches.run(lambda: live.find(demand))
 
     def export(self, run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> bytes:
-        """A zip with the network at ``alpha`` as a file, and its card.
+        """A zip with the network at a preference as a file, and its card.
+
+        Args:
+            run: One of those on the page.
+            alpha: The preference.
+            suffix: The format, by the ending of its files without the dot.
 
         Raises:
             RequestRefused: If the format is unknown, or the run has no weights or data here.
@@ -145,6 +158,7 @@ class Queries:
             raise RequestRefused("unknown format")
         if run.model is None or run.splits is None:
             raise RequestRefused(f"nothing to export: {run.why_not_live}", 409)
+        # With the searches: both take seconds, and must not hold up the moving point.
         return self._searches.run(lambda: _zipped_export(run, alpha, suffix))
 
     def close(self) -> None:

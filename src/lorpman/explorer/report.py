@@ -51,7 +51,11 @@ def write_report(path: Path, to: Path, problem: Problem | None = None) -> None:
 
 
 def report_html(run: OpenedRun) -> str:
-    """The report as text: the page's look and figures, with plotly itself inside."""
+    """The report as text: the page's look and figures, with plotly itself inside.
+
+    Args:
+        run: The run; its weights and data are not needed.
+    """
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
     title = f"{run.spec.problem.name}, {run.title}"
@@ -162,5 +166,5 @@ def _asset(name: str) -> str:
 
 
 def _inert_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot end the element it stands in, as a task called ``</script>`` would."""
     return json.dumps(value).replace("<", "\\u003c")

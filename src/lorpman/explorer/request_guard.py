@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from lorpman.explorer.bounded_worker import Busy
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Bytes; what the page itself sends is far smaller, even for 40 tasks.
 _LARGEST_BODY = 64 * 1024
 _COOKIE = "lorpman-token"
 _CALLBACK = "/_dash-update-component"
@@ -62,6 +63,7 @@ def guard_requests(
 
     @server.before_request
     def check_request() -> Any:
+        # Cheap checks first; the body is read only of requests that may be answered.
         _check_host(request, host)
         _check_path(request.path)
         _check_origin(request)
@@ -155,6 +157,8 @@ def _check_token(given: Request, token: str) -> Any:
             if not part.startswith("token=")
         )  # fmt: skip
         answer = redirect("/" + (f"?{rest}" if rest else ""))
+        # Out of the address, which stays in histories and is passed on with links; out of reach of
+        # scripts. Lax and not Strict: a link from a chat should open the page.
         answer.set_cookie(_COOKIE, token, httponly=True, samesite="Lax")
         return answer
     if not _equal(given.cookies.get(_COOKIE, ""), token):
@@ -163,6 +167,7 @@ def _check_token(given: Request, token: str) -> Any:
 
 
 def _equal(given: str, token: str) -> bool:
+    # In constant time: how long == takes tells how many characters are right.
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 

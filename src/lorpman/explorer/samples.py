@@ -14,6 +14,7 @@ from lorpman.task import Task, per_task
 
 _MOST_CARDS = 8
 _MOST_TASKS_ON_CARD = 4
+# Test samples among which those that the preference moves are looked for, when the page starts.
 _CANDIDATES = 200
 _PICTURE_SIDE = 96  # pixels; smaller inputs are enlarged
 
@@ -177,6 +178,7 @@ def picture(x: Tensor) -> bytes | None:
         return None
     # Normalised images hold any numbers: the darkest becomes black, the brightest white.
     low, high = values.amin(), values.amax()
+    # An image of one colour has no range; it becomes black.
     pixels = ((values - low) / (high - low).clamp_min(1e-9) * 255).round().byte()
     array = pixels.permute(1, 2, 0).squeeze(2).contiguous().numpy()
     factor = max(1, _PICTURE_SIDE // max(array.shape[:2]))

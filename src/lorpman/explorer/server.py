@@ -183,6 +183,7 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
     # Bound by hand: werkzeug ends the process when the address is taken.
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # So that the same port can be had right after an explorer was ended.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(128)
@@ -202,5 +203,6 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
             fd=sock.fileno(),
         )
     finally:
+        # werkzeug has duplicated the descriptor.
         sock.close()
     return server, bound_port

@@ -10,11 +10,12 @@ from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
-# So many bytes of networks are held at once while the data passes by: one pass over the data for
-# many networks is quicker than one pass for each.
+# How many bytes of networks are in memory at once: one pass over the data for many networks is
+# quicker than one pass for each.
 _NETWORKS_IN_MEMORY = 512 * 2**20
 
 
@@ -99,7 +100,7 @@ def scores_of(
             x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
-            total.add(per_task(network(x), tasks, "the network's output"), targets)
+            total.add(per_task(call_network(network, x), tasks, "the network's output"), targets)
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
@@ -120,9 +121,10 @@ class _Totals:
             output, target, count = self.tasks[i].labelled(output, target)
             if count == 0:
                 continue
-            # Not every device has doubles.
+            # On the CPU, since not every device has doubles.
             statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
+            # Losses are means over a batch; times its size, the last and shorter one weighs less.
             self.losses[i] += float(self.tasks[i].loss(output, target)) * count
             self.counts[i] += count
 

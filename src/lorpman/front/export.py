@@ -102,7 +102,8 @@ def export_network(
     beside = to.with_name(to.name + ".card.json")
     # The card is renamed last: a card without its file would be a lie.
     with _in_eval_mode(network), replacing(beside) as described, replacing(to) as temporary:
-        temporary.touch()  # so that a folder that refuses it is named, whatever the writer says
+        # First, so that a folder that refuses files gives our message and not the writer's.
+        temporary.touch()
         difference, any_size = chosen.write(network, inputs, temporary, outputs)
         facts = {
             "file": to.name,
@@ -131,6 +132,8 @@ def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:
 
 @contextmanager
 def _in_eval_mode(network: nn.Module) -> Iterator[None]:
+    """Dropout off and norms on their statistics, as a file is to work; then as before."""
+    # Module by module: a caller may have frozen some norm layers only.
     modes = {module: module.training for module in network.modules()}
     network.eval()
     try:
@@ -153,6 +156,7 @@ def _format_of(to: Path) -> Format:
         raise UsageError(f"cannot write '{to}': there is no folder '{to.parent}'; make it first")
     if is_checkpoint(to):
         raise UsageError(f"'{to}' is the checkpoint of a run; choose another file name")
+    # Before the network is made: a missing package should not cost that time.
     for module in FORMATS[to.suffix].needs:
         need(module, extra=to.suffix[1:])
     return FORMATS[to.suffix]

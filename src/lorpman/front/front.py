@@ -61,6 +61,8 @@ class Front:
             raise UsageError(f"reference must be finite, got {list(self.reference)}")
         if len(set(self.tasks)) != len(self.tasks) or not self.tasks:
             raise UsageError(f"tasks must have names that differ, got {list(self.tasks)}")
+        # Scores are sums over whole datasets, and differences between them are small; preferences
+        # are what networks are asked with, so they keep the type of networks.
         keep(self, "scores", _table("scores", self.scores, torch.float64, len(self.tasks)))
         keep(self, "alphas", _table("alphas", self.alphas, torch.float32, len(self.tasks)))
         tables = {"alphas": self.alphas}
@@ -92,6 +94,9 @@ class Front:
     def direction(self, task: str) -> Direction:
         """Which way the score of a task gets better.
 
+        Args:
+            task: Its name.
+
         Raises:
             UsageError: If the front has no such task.
         """
@@ -99,6 +104,9 @@ class Front:
 
     def column(self, task: str) -> int:
         """The column of a task in alphas, scores and losses.
+
+        Args:
+            task: Its name.
 
         Raises:
             UsageError: If the front has no such task.
@@ -108,7 +116,11 @@ class Front:
         return self.tasks.index(task)
 
     def has_tasks_of(self, other: "Front") -> bool:
-        """Whether scores of both fronts can be compared: the same tasks, better the same way."""
+        """Whether scores of both fronts can be compared: the same tasks, better the same way.
+
+        Args:
+            other: The other front.
+        """
         return (self.tasks, self.maximise) == (other.tasks, other.maximise)
 
     def hypervolume(self) -> Hypervolume:
@@ -171,7 +183,11 @@ class Front:
         return choose(self, at_least or {}, at_most or {}, best, knee, target, utility)
 
     def plot(self, path: str | Path, title: str | None = None) -> None:
-        """Draw the front into ``path``; the suffix picks the format.
+        """Draw the front.
+
+        Args:
+            path: The file; its suffix picks the format.
+            title: What stands above; by default the front's label.
 
         Raises:
             UsageError: If the suffix is unknown, or the file cannot be written.
@@ -190,6 +206,9 @@ class Front:
     def save(self, path: str | Path) -> None:
         """Write the front as JSON that people can read and that round-trips exactly.
 
+        Args:
+            path: The file.
+
         Raises:
             UsageError: If the file cannot be written.
         """
@@ -198,6 +217,9 @@ class Front:
     @classmethod
     def load(cls, path: str | Path) -> "Front":
         """Read what :meth:`save` wrote.
+
+        Args:
+            path: The file.
 
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
@@ -212,7 +234,14 @@ class Front:
 
 
 def worst_and_best(fronts: Sequence[Front]) -> tuple[Tensor, Tensor]:
-    """Each task's worst and best score over fronts of the same tasks, each ``[m]``."""
+    """Each task's worst and best score over several fronts.
+
+    Args:
+        fronts: Fronts of the same tasks.
+
+    Returns:
+        The worst and the best scores, each ``[m]``, in the tasks' own units.
+    """
     gains = torch.cat([front.gains for front in fronts])
     turns = fronts[0].signs
     return gains.amin(0) * turns, gains.amax(0) * turns

@@ -19,7 +19,11 @@ _TABLES = ("alphas", "scores", "losses")
 
 
 def write_front(front: "Front", path: str | Path) -> None:
-    """Write ``front`` into ``path``, all of it or nothing.
+    """Write a front into a file, all of it or nothing.
+
+    Args:
+        front: The front.
+        path: The file.
 
     Raises:
         UsageError: If the file cannot be written.
@@ -29,6 +33,9 @@ def write_front(front: "Front", path: str | Path) -> None:
 
 def read_fields(content: bytes) -> dict[str, Any]:
     """The arguments of :class:`~lorpman.front.front.Front` from what :func:`write_front` wrote.
+
+    Args:
+        content: The bytes of the file.
 
     Raises:
         UsageError: If the content is no JSON, of another format, or lacks a field.

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
-MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
+# One more than colours: a pair of both comes again only after 72 fronts.
+MARKERS = "osD^vPX*h"
 COLOUR_MAP = "viridis"
 _DPI = 150
 
@@ -62,7 +63,11 @@ def draw_legend(figure: "Figure", handles: Any, labels: Any) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure into ``path``, all of it or nothing; the suffix picks the format.
+    """Write a figure into a file, all of it or nothing.
+
+    Args:
+        figure: The figure.
+        path: The file; its suffix picks the format.
 
     Raises:
         UsageError: If the suffix is unknown, or the file cannot be written.
@@ -72,6 +77,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     if kind not in formats:
         known = ", ".join(sorted(formats))
         raise UsageError(f"cannot draw into '{path}': the file name must end in one of {known}")
+    # In memory first, so that a failure leaves no half picture behind.
     picture = io.BytesIO()
     figure.savefig(picture, format=kind, dpi=_DPI)
     write_bytes(path, picture.getvalue())

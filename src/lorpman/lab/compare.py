@@ -76,6 +76,7 @@ def compare(
                 say(f"{run} failed: {reason}")
                 continue
         finished[key] = run
+    # Mostly one mistake, such as missing data, that stops them all: say it once.
     if not finished:
         raise UsageError(next(iter(failures.values())))
     return _summarise(specs, finished, failures, out, root, scale)
@@ -104,7 +105,8 @@ def _specs(
             raise unknown("setting", key, every_setting)
     drawing = [method for method in methods if get_method(method).takes_sampling]
     for method in methods:
-        # Where no method takes it, the first one says so.
+        # Methods with preferences of their own are compared without it. Where no method takes it,
+        # it stays, so that the first one refuses it in words.
         if drawing and method not in drawing:
             settings[method].discard("sampling")
     return {
@@ -222,6 +224,7 @@ def _results(
         order=statistics.fmean(order.correlation for order in orders) if orders else None,
         violations=sum(order.violations for order in orders),
         pairs=sum(order.pairs for order in orders),
+        # Beside a reduced run, the paper's number would invite a comparison that means nothing.
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
     )

@@ -63,6 +63,7 @@ def _train(
     progress: bool,
     threads: int,
 ) -> None:
+    # A spawned process knows nothing of what the first one set.
     torch.set_num_threads(threads)
     if parent_process() is not None:
         threading.Thread(target=_end_with_parent, daemon=True).start()

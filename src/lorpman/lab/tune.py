@@ -170,6 +170,7 @@ def tune(
     check_freezing(first, first.build())
     # Kept from trial to trial, unless what is searched decides the data.
     load = lru_cache(maxsize=1)(lambda data: replace(first, data=data).load(root))
+    # Before the study is made: data that is missing should not leave an empty study behind.
     try_out(first, load(first.data), root)
     study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
@@ -177,6 +178,7 @@ def tune(
             study.enqueue_trial(_untried(study, sweep))
         study.optimize(
             lambda trial: _validation_hypervolume(trial, sweep, load),
+            # One at a time, since other workers may finish the rest meanwhile.
             n_trials=1,
             callbacks=[lambda _, trial: say(_trial_line(trial))],
         )
@@ -206,6 +208,7 @@ def _validation_hypervolume(
     def prune_if_hopeless(epoch: Epoch) -> None:
         if epoch.hypervolume is not None:
             trial.report(epoch.hypervolume, epoch.number)
+            # Not after the last epoch: there is nothing left to save.
             if epoch.number < spec.training.epochs and trial.should_prune():
                 raise TrialPruned
 
@@ -246,6 +249,7 @@ def _untried(study: Any, sweep: Sweep) -> dict[str, Any]:
     ]
     ended, begun = _tried(study, _ENDED), _tried(study, ("RUNNING", "WAITING"))
     left = [values for values in every if values not in ended]
+    # At random, so that two workers that look at the same moment rarely choose the same.
     return random.choice([values for values in left if values not in begun] or left)
 
 
@@ -272,6 +276,8 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
             study_name=sweep.name(),
             direction="maximize",
             load_if_exists=True,
+            # constant_liar: what other workers try counts as bad until its score is known, so that
+            # they do not all try the same.
             sampler=optuna.samplers.TPESampler(constant_liar=True),
             # Early epochs say little about a run that freezes late.
             pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),

@@ -63,7 +63,10 @@ def save(state: dict[str, Any], path: Path) -> None:
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint before the one at ``path`` is.
+    """Where the checkpoint before the newest one is.
+
+    Args:
+        path: Where the newest one is.
 
     >>> previous(Path("run/checkpoint.safetensors")).name
     'checkpoint.previous.safetensors'
@@ -72,7 +75,11 @@ def previous(path: Path) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything to resume from: a file at ``path``, or the one before it."""
+    """Whether there is anything to resume from: the newest checkpoint, or the one before it.
+
+    Args:
+        path: Where the newest one would be.
+    """
     return path.exists() or previous(path).exists()
 
 
@@ -88,6 +95,7 @@ def load_latest(path: Path) -> dict[str, Any]:
         UsageError: if there is none, or both are damaged.
     """
     for leftover in temporaries(path):
+        # Another process may be removing the same one.
         with suppress(OSError):
             leftover.unlink()
     try:
@@ -98,13 +106,20 @@ def load_latest(path: Path) -> dict[str, Any]:
         except UsageError as other:
             raise UsageError(f"{error}; and so is the one before: {other}") from None
         message = f"{error}; continuing from the one before, {previous(path).name}"
-        # Told at the caller's line.
+        # stacklevel 2: the warning names the line of the caller.
         warnings.warn(message, CheckpointWarning, stacklevel=2)
         return state
 
 
 def epochs_done(path: Path) -> int:
-    """How many epochs the checkpoint at ``path`` has; 0 if there is none. Reads no tensor."""
+    """How many epochs a checkpoint has, without reading its tensors.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Their number; 0 if there is no checkpoint, or it cannot be read.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -142,6 +157,7 @@ def load(path: Path) -> dict[str, Any]:
                 return _unpack(json.loads(metadata[_WITHOUT_CHECKSUM]), file.get_tensor)
             content = json.loads(metadata[_FORMAT])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Of all that was read: a flipped bit in a weight would otherwise train on unnoticed.
             if _checksum(json.dumps(content["state"]), tensors) != content["sha256"]:
                 raise DamagedCheckpoint(f"checkpoint {path} is damaged: its checksum is wrong")
             return _unpack(content["state"], tensors.__getitem__)

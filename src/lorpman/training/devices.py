@@ -55,7 +55,9 @@ class Engine:
     def described(self) -> dict[str, Any]:
         """What a resumed run must share with the one before, as plain values."""
         values = asdict(self)
+        # What torchrun has started counts, not what was asked for.
         values["devices"], values["nodes"] = self._size()
+        # How processes share the work does not change the numbers.
         del values["strategy"]
         return values
 
@@ -84,6 +86,7 @@ class Engine:
         Raises:
             UsageError: if this machine lacks the devices or the precision.
         """
+        # Imported here: commands that do not train should not wait for it.
         from lightning_fabric import Fabric
 
         devices, nodes = self._size()
@@ -102,6 +105,7 @@ class Engine:
             ) from None
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         if devices * nodes > 1:
+            # In this order: the others learn from the environment who the first one is.
             watch_for_deaths(fabric)
             fabric.launch()
         return fabric

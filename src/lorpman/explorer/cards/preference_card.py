@@ -14,7 +14,11 @@ from lorpman.front.plot_style import significant
 
 
 def preference_card(runs: Sequence[OpenedRun]) -> Any:
-    """Sliders, or a row of points, above the scores. The page's script shows what fits the run."""
+    """Sliders, or a row of points, above the scores. The page's script shows what fits the run.
+
+    Args:
+        runs: The runs on the page.
+    """
     tasks = runs[0].front.tasks
     return card(
         "Your preference",
@@ -81,7 +85,12 @@ def _slider_of(place: int, task: str, weight: float) -> Any:
 
 
 def score_tiles(run: OpenedRun, scores: Sequence[float]) -> list[Any]:
-    """Each task's score, and where it stands between the worst and the best of the front."""
+    """Each task's score, and where it stands between the worst and the best of the front.
+
+    Args:
+        run: The run that is moved.
+        scores: One per task.
+    """
     front, tiles = run.front, []
     worst, best = (end.tolist() for end in worst_and_best([front]))
     for i, (task, score) in enumerate(zip(front.tasks, scores, strict=True)):

@@ -122,5 +122,9 @@ def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
 
 
 def factors(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters of a LORPMAN manifold that a plain network does not have; others have none."""
+    """The parameters of a LORPMAN manifold that a plain network does not have.
+
+    Args:
+        model: Any module; of those that are no such manifold, the list is empty.
+    """
     return [p for name, p in model.named_parameters() if name.startswith("deltas.")]

@@ -23,6 +23,7 @@ from lorpman.lab.datasets.splits import Batch, Splits, TaskArrays
 
 NUM_TASKS = 20
 CLASSES_PER_TASK = 5
+# Of the training images, by colour.
 MEAN = (0.5071, 0.4867, 0.4408)
 DEVIATION = (0.2675, 0.2565, 0.2761)
 PADDING = 4
@@ -152,7 +153,7 @@ def unpickle(path: Path) -> Any:
     """
     try:
         return _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
-    except UsageError:
+    except UsageError:  # our own refusal, which already says why
         raise
     except Exception as error:  # Broken pickles raise nearly anything.
         raise damaged_file(path, f"is not a whole CIFAR file ({error})") from error

@@ -32,7 +32,7 @@ from lorpman.errors import UsageError
 _BLOCK = 1 << 16
 # Not compressed on the way: ranges and lengths must be those of the file itself.
 _HEADERS = {"User-Agent": "lorpman", "Accept-Encoding": "identity"}
-# Answers of a server that may be another one in a moment.
+# Answers after which the same request may well succeed in a moment.
 _TEMPORARY_FAILURES = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 ShowProgress = Callable[[int, int | None], None]
@@ -86,6 +86,7 @@ def download(
             other = _complete(
                 file, checksum, lambda: _receive(url, file, show, attempts, wait, timeout)
             )
+            # Before the rename: after a power cut, a whole name must mean a whole file.
             os.fsync(file.fileno())
         if other:
             part.unlink()
@@ -132,6 +133,7 @@ def _other_checksum(file: BinaryIO, checksum: str | None) -> str | None:
         return None
     algorithm = checksum.partition(":")[0]
     file.seek(0)
+    # Publishers still give MD5, which some systems refuse unless it is marked as no protection.
     digest = hashlib.new(algorithm, usedforsecurity=False)
     while block := file.read(1 << 20):
         digest.update(block)
@@ -167,6 +169,7 @@ def _append(url: str, file: BinaryIO, show: ShowProgress, timeout: float) -> Non
     headers = {**_HEADERS, "Range": f"bytes={have}-"} if have else _HEADERS
     with _request(url, headers, file, timeout) as response:
         have, total = _start_and_total(response, have)
+        # A server that ignores the range sends the whole file: what was kept would come twice.
         file.truncate(have)
         show(have, total)
         while block := _read(response):
@@ -218,6 +221,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     try:
         return response.read(_BLOCK)
     except http.client.IncompleteRead as error:
+        # The bytes that came are good; the next read says that there are no more.
         return error.partial
     except (OSError, http.client.HTTPException) as error:
         raise _BrokenTransfer(str(error) or type(error).__name__) from error

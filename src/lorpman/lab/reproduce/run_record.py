@@ -104,12 +104,16 @@ class RunRecord:
     def from_json(cls, described: Mapping[str, Any]) -> "RunRecord":
         """Read what :meth:`to_json` gave.
 
+        Args:
+            described: The JSON.
+
         Raises:
             UsageError: If a part is missing or has a name that no record has.
         """
         parts = dict(described)
         parts["front_json"] = parts.pop("front", None)
         try:
+            # What to_json leaves out when it is empty and the class has no default for.
             return cls(**{"recipe": None, "commit": "", **parts})
         except TypeError as error:
             raise UsageError(f"this is not the record of a run: {error}") from None
@@ -203,6 +207,9 @@ def compact_json(described: Mapping[str, Any]) -> str:
 
     Indented, every score of every front would have a line of its own; on one line, no two versions
     of a file could be compared.
+
+    Args:
+        described: What :meth:`~lorpman.lab.reproduce.outcome.Outcome.to_json` gave.
     """
     head = [f"{json.dumps(key)}: {json.dumps(part)}" for key, part in described.items()
             if key != "rows"]  # fmt: skip

@@ -65,6 +65,7 @@ def reproduce(
     there = {one: run for one in planned if (run := _find(folder, one.spec)) is not None}
     failures: dict[str, str] = {}
     if training and len(there) < len(planned):
+        # Once, instead of one failure per run.
         check_data(plan.problem, data_root)
         missing = [one for one in planned if one not in there]
         new, failures = _train(missing, folder, data_root, isolate, tell)
@@ -156,6 +157,7 @@ def _train(
     new: dict[PlannedRun, Path] = {}
     failures: dict[str, str] = {}
     for place, one in enumerate(missing, start=1):
+        # One that was interrupted goes on, even if it has another name.
         begun = _candidates(folder, one.spec)
         run = begun[0] if begun else _free(folder / one.name)
         if tell:

@@ -43,7 +43,11 @@ def data_root(data: Path | None) -> Path:
 
 
 def epochs_done(run: Path) -> int:
-    """How many epochs of the run directory ``run`` are saved; 0 if there is no checkpoint."""
+    """How many epochs of a run are saved; 0 if there is no checkpoint.
+
+    Args:
+        run: the run directory.
+    """
     return checkpoints.epochs_done(run / "checkpoint.safetensors")
 
 
@@ -96,6 +100,7 @@ def read_spec(run: Path, problem: Problem | None = None) -> Spec:
         raise UsageError(f"run {run / 'run.json'} is not a run description: {error}") from None
     kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
     for key, kind in kinds.items():
+        # type() and not isinstance(): true is an int in Python, but no seed.
         if type(described[key]) is not kind:
             reason = f"{key} must be {kind.__name__}, found {described[key]!r}"
             raise UsageError(f"run {run / 'run.json'} is not a run description: {reason}")
@@ -170,6 +175,9 @@ def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
 def make_directory(out: Path) -> None:
     """Make the directory of a run, and those above it.
 
+    Args:
+        out: the directory.
+
     Raises:
         UsageError: if it cannot be made.
     """
@@ -191,7 +199,7 @@ def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     Raises:
         UsageError: if ``run.json`` cannot be written.
     """
-    # safetensors writes to names of its own first, and a kill leaves them behind.
+    # safetensors writes to temporary names of its own, which a kill leaves behind.
     for leftover in out.glob(".tmp??????"):
         leftover.unlink(missing_ok=True)
     if not (out / "run.json").exists():

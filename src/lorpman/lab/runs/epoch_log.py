@@ -122,6 +122,7 @@ class EpochLog:
     def _restart_loggers(self, kept: list[dict[str, Any]]) -> None:
         """Begin their files again: they may hold epochs that are done once more."""
         for logger in [] if self._fabric is None else self._fabric.loggers:
+            # Their formats can only be appended to, so all is written again.
             shutil.rmtree(str(logger.log_dir), ignore_errors=True)
         for line in kept:
             self._tell_loggers(line)

@@ -66,6 +66,8 @@ class Spec:
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
         layers: list[SettingsLayer] = [preset, reduced] if reduced else [preset]
+        # A method's defaults are part of its definition (one preference per batch, for instance); a
+        # layer changes them only in its settings for this very method.
         values = dict(rival.defaults)
         for layer in layers:
             values = layer.laid_over(values, method, rival.defaults)
@@ -81,6 +83,7 @@ class Spec:
         assert isinstance(training, TrainingSettings)
         if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
+        # A preset without a reduction is the paper's protocol, whatever was asked for.
         taken: Scale = scale if reduced else "paper"
         return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
 
@@ -91,6 +94,7 @@ class Spec:
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be the same run."""
+        # How often one looks at a run changes none of its numbers.
         settings = {k: v for k, v in self.settings().items() if k not in TrainingSettings.WATCHING}
         return {**self.described(), "settings": settings}
 

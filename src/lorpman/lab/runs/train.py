@@ -78,6 +78,7 @@ def train(
     engine.check_batch(spec.training.batch_size)
     watchers = make_loggers(loggers, out)
     first = is_first_process()
+    # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
     splits = spec.load(root)
@@ -94,6 +95,7 @@ def train(
             # Another training may have come and gone while the data was loaded.
             check_free(out, spec, engine, resume)
             claim(out, spec, model, engine)
+        # Not earlier: other processes are worth starting only once the directory is ours.
         fabric = engine.start(watchers)
         with one_line_for_lost_processes(fabric):
             log = None
@@ -161,9 +163,11 @@ def fit_spec(
     """
     assert placement.fabric is not None
     training = spec.training
+    # A generator of its own: the order of the data must not depend on what else is drawn.
     order = torch.Generator().manual_seed(spec.seed)
     rank, world = placement.fabric.global_rank, placement.fabric.world_size
-    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
+    # For transforms that draw from Python or numpy; checkpoints hold these states too. Not earlier,
+    # since packages draw random numbers while they are imported.
     random.seed(spec.seed)
     np.random.seed(spec.seed % 2**32)  # noqa: NPY002
     return fit(
@@ -199,6 +203,7 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     Raises:
         UsageError: by the manifold, with its reason.
     """
+    # The manifold itself refuses, with its own reason.
     if spec.training.freeze_epoch is not None and not model.can_freeze:
         model.freeze()
 
