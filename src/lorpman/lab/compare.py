@@ -18,6 +18,7 @@ from lorpman.lab.isolated_training import try_training
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.problem import Problem
+from lorpman.lab.problems.registry import problem_names
 from lorpman.lab.runs.directory import epochs_done, read_spec, same_source
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
@@ -175,7 +176,8 @@ def _summarise(
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown_fronts.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
-    comparison = Comparison(first.problem.name, scale, first.recipe, note, tuple(rows), failures)
+    stated = scale if first.problem.name in problem_names() else ""
+    comparison = Comparison(first.problem.name, stated, first.recipe, note, tuple(rows), failures)
     write_bytes(out / "comparison.md", comparison.markdown().encode(), TABLE)
     write_json(out / "comparison.json", comparison.to_json(), TABLE_DATA)
     # Points of a discrete front must not be joined by a line.
