@@ -14,6 +14,7 @@ from lorpman.cli.options import (
     Recipe,
     Scale,
     Scheduler,
+    Seed,
     Settings,
     read_overrides,
 )
@@ -29,7 +30,6 @@ _Search = Annotated[
     typer.Option(metavar="KEY=V,V,...", help="Values to try [the preset's]; repeatable."),
 ]
 _Epochs = Annotated[int | None, typer.Option(help="[default: the preset's]")]
-_Seed = Annotated[int, typer.Option(help="Of every trial.")]
 
 
 def tune(
@@ -39,7 +39,7 @@ def tune(
     study: _Study = None,
     search: _Search = None,
     epochs: _Epochs = None,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     recipe: Recipe = None,
     set_: Settings = None,
     scale: Scale = "paper",

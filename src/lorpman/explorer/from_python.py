@@ -37,12 +37,12 @@ def report(
         UsageError: if there is no run with a front, or the file cannot be written.
     """
     need("plotly", extra="explore")
-    from lorpman.explorer.report import report_html
+    from lorpman.explorer.report import REPORT, report_html
 
     (opened,) = _opened([run], problem, data_root(None))
     assert opened.path is not None  # a run has a directory
     file = opened.path / "report.html" if to is None else Path(to)
-    write_bytes(file, report_html(opened).encode())
+    write_bytes(file, report_html(opened).encode(), REPORT)
     return file
 
 

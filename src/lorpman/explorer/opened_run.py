@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.explorer.shown_input import Show
 from lorpman.front.front import Front
@@ -15,6 +14,7 @@ from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import open_run, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
@@ -157,7 +157,7 @@ def _open(
         splits = data
     except UsageError as error:
         why_not_live = str(error)
-    description = read_json(path / "run.json", "run")
+    description = read_run_file(path).model_dump()
     epochs = _read_epochs(path)
     return OpenedRun(
         key=key,

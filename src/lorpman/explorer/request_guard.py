@@ -114,19 +114,19 @@ def _check_host(given: Request, host: str) -> None:
     if host in LOOPBACK and name not in LOOPBACK:
         raise RequestRefused("unknown host", 403)
     # Behind every address, only the token can tell friend from foe.
-    if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host):
+    if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host.lower()):
         raise RequestRefused("unknown host", 403)
 
 
 def _without_port(netloc: str) -> str:
     """The name in a Host header.
 
-    >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("localhost")
+    >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("LOCALHOST")
     ('127.0.0.1', '::1', 'localhost')
     """
     if netloc.startswith("["):
-        return netloc[1:].partition("]")[0]
-    return netloc.partition(":")[0]
+        return netloc[1:].partition("]")[0].lower()
+    return netloc.partition(":")[0].lower()
 
 
 def _check_path(path: str) -> None:
@@ -142,7 +142,7 @@ def _check_origin(given: Request) -> None:
     if site not in ("none", "same-origin") and given.path != "/":
         raise RequestRefused("foreign request", 403)
     origin = given.headers.get("Origin")
-    if origin is not None and origin.partition("://")[2] != given.host:
+    if origin is not None and origin.partition("://")[2].lower() != given.host.lower():
         raise RequestRefused("foreign request", 403)
 
 

@@ -9,17 +9,19 @@ from typing import Any
 
 import torch
 
-from lorpman._files import read_json, write_bytes, write_json
+from lorpman._files import write_bytes, write_json
 from lorpman.errors import UsageError, unknown
 from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
-from lorpman.lab.comparison_table import Comparison, MethodResults
+from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.problem import Problem
+from lorpman.lab.problems.registry import problem_names
 from lorpman.lab.runs.directory import epochs_done, read_spec, same_source
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import TrainingSettings
 from lorpman.lab.train_runs import train_runs
@@ -171,9 +173,10 @@ def _summarise(
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown_fronts.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
-    comparison = Comparison(first.problem.name, scale, first.recipe, note, tuple(rows), failures)
-    write_bytes(out / "comparison.md", comparison.markdown().encode())
-    write_json(out / "comparison.json", comparison.to_json())
+    stated = scale if first.problem.name in problem_names() else ""
+    comparison = Comparison(first.problem.name, stated, first.recipe, note, tuple(rows), failures)
+    write_bytes(out / "comparison.md", comparison.markdown().encode(), TABLE)
+    write_json(out / "comparison.json", comparison.to_json(), TABLE_DATA)
     # Points of a discrete front must not be joined by a line.
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
     plot_fronts(shown_fronts, out / "comparison.png", first.problem.name, apart)
@@ -214,7 +217,7 @@ def _results(
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=parameters_learned(read_json(first / "run.json", "run"), read_epoch_log(first)),
+        parameters=parameters_learned(read_run_file(first).model_dump(), read_epoch_log(first)),
         seconds_per_epoch=statistics.fmean(epoch["seconds"] for epoch in epochs),
         epochs=spec.training.epochs,
         peak_memory=max(epoch.get("peak_memory", 0) for epoch in epochs),

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lorpman._files import Kind, json_with, near_start
 from lorpman.front.notebook import html_picture, html_table
 
+TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
+"""What people read."""
+TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".json",))
+"""What programs read."""
 _HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
 _HEAD += ["epochs", "s / epoch", "memory"]
 
@@ -55,7 +60,7 @@ class Comparison:
 
     Args:
         problem: the name of the problem.
-        scale: ``paper`` or ``laptop``.
+        scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
         recipe: the recipe that all settings started from, if there was one.
         note: how the data differs from the official splits, if it does.
         rows: one per method, in the order asked for.
@@ -115,7 +120,8 @@ class Comparison:
 
     def _caption(self) -> str:
         parts = [
-            f"{self.problem}, {self.scale} scale, "
+            f"{self.problem}, "
+            + (f"{self.scale} scale, " if self.scale else "")
             + (f"recipe {self.recipe}, " if self.recipe else "")
             + "test split, "
             + ("mean ± standard deviation of " if len(self.seeds) > 1 else "")

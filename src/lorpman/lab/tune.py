@@ -1,6 +1,5 @@
 """Searching a problem's settings: validation hypervolume over the preset's ranges, with Optuna."""
 
-import json
 import math
 import random
 import shlex
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from lorpman._files import Kind, check_target, parse_json
 from lorpman.errors import ProcessLost, TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
@@ -347,8 +347,8 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
 
     epochs = sweep.spec({}).training.epochs
     try:
-        _check_journal(study_file)
         study_file.parent.mkdir(parents=True, exist_ok=True)
+        check_target(study_file, _STUDY)
         storage = optuna.storages.JournalStorage(JournalFileBackend(str(study_file)))
         return optuna.create_study(
             storage=storage,
@@ -361,14 +361,17 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
             # Early epochs say little about a run that freezes late.
             pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UsageError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"cannot use {study_file} as a study file: {error}") from None
 
 
-def _check_journal(path: Path) -> None:
+def _is_journal(path: Path) -> bool:
     """Optuna appends to whatever file it is given: look before it does."""
-    if path.exists():
-        with path.open("rb") as file:
-            first = file.readline()
-        if first and "op_code" not in json.loads(first):
-            raise ValueError("it holds something else")
+    with path.open("rb") as file:
+        first = parse_json(file.readline(1 << 16))
+    return isinstance(first, dict) and "op_code" in first
+
+
+_STUDY = Kind("a study", _is_journal)

@@ -101,7 +101,8 @@ class Problem:
         Raises:
             UsageError: they are no tasks, fewer than two, or two have one name.
         """
-        tasks = _call(self.tasks, options=options) if callable(self.tasks) else self.tasks
+        given = callable(self.tasks)
+        tasks = self._made("tasks", options=options) if given else self.tasks
         return self._check_tasks(tasks)
 
     def make_network(self, options: SettingsGroup) -> nn.Module:
@@ -113,7 +114,7 @@ class Problem:
         Raises:
             UsageError: it is no module.
         """
-        network = _call(self.network, options=options)
+        network = self._made("network", options=options)
         if not isinstance(network, nn.Module):
             raise UsageError(
                 f"{self._of('network')} must return an nn.Module, got {type(network).__name__}"
@@ -130,13 +131,23 @@ class Problem:
         Raises:
             UsageError: files are missing or damaged, or it is no ``lp.Splits``.
         """
-        splits = _call(self.data, root=root, options=options)
+        splits = self._made("data", root=root, options=options)
         if not isinstance(splits, Splits):
             raise UsageError(
                 f"{self._of('data')} must return lp.Splits(train=..., validation=..., test=...), "
                 f"got {type(splits).__name__}"
             )
         return splits
+
+    def _made(self, part: str, **offered: Any) -> Any:
+        """What the function of a part gives; where it fails, the error names the part."""
+        try:
+            return _call(getattr(self, part), **offered)
+        except UsageError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise UsageError(f"{self._of(part)} fails: {reason}") from error
 
     def _of(self, part: str) -> str:
         return f"{part} of problem '{self.name}'"

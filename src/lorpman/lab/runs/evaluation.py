@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lorpman._files import owning
 from lorpman.errors import unknown
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
@@ -47,5 +48,6 @@ def save_front(front: Front, run: Path, split: str) -> None:
         UsageError: if the files cannot be written.
     """
     name = "front" if split == "test" else f"front-{split}"
-    front.save(run / f"{name}.json")
-    front.plot(run / f"{name}.png")
+    with owning(run):
+        front.save(run / f"{name}.json")
+        front.plot(run / f"{name}.png")

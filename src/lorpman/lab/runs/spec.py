@@ -9,11 +9,12 @@ from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.methods.method import Method
-from lorpman.lab.methods.registry import get_method, method_names
+from lorpman.lab.methods.registry import get_method, settings_of_all_methods
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.recipes.recipe import get_recipe
+from lorpman.lab.runs.run_file import LARGEST_SEED
 from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
@@ -62,6 +63,8 @@ class Spec:
         Raises:
             UsageError: if a name or setting is unknown, or a value of it cannot be.
         """
+        if not 0 <= seed <= LARGEST_SEED:
+            raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
         row, rival = find_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
@@ -147,5 +150,5 @@ def _without_those_of_others(
     known = {key for group in groups.values() for key in group.model_fields}
     if known >= set(values):
         return dict(values)
-    others = {key for name in method_names() for key in get_method(name).settings.model_fields}
+    others = settings_of_all_methods()
     return {key: value for key, value in values.items() if key in known or key not in others}
