@@ -18,7 +18,7 @@ def open_model(
     tasks: Sequence[Task],
     data: Any,
     *,
-    name: str = "model",
+    name: str | None = None,
     show: Show | None = None,
 ) -> OpenedRun:
     """Look at a manifold that no run directory holds; it is scored now, on all of ``data``.
@@ -28,7 +28,7 @@ def open_model(
         tasks: Its m tasks.
         data: What it is scored on, best held out from training: what a split of ``lp.Splits``
             may be, or ``lp.Splits`` themselves.
-        name: What the page calls it.
+        name: What the page calls it; by default its class.
         show: How one input is shown; None for the usual way.
 
     Raises:
@@ -36,16 +36,17 @@ def open_model(
     """
     check_tasks(tasks, model.num_tasks)
     splits = data if isinstance(data, Splits) else Splits(train=data, validation=data, test=data)
+    method = type(model.innermost).__name__
+    key, title = name or "model", name or method.lower()
     kind = "continuous"
     if is_finite(model):
         kind = "discrete" if len(model.preferences()) > 1 else "single"
-    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=name)
-    method = type(model.innermost).__name__
+    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=title)
     return OpenedRun(
-        key=name,
+        key=key,
         path=None,
         spec=None,
-        origin=Origin(name, "", method, f"a {method} that was trained elsewhere", kind, name),
+        origin=Origin(key, "", method, f"a {method} that was trained elsewhere", kind, title),
         tasks=list(tasks),
         show=show,
         front=front,
