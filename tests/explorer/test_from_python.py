@@ -45,7 +45,8 @@ def test_the_page_about_a_model_of_ones_own_loop():
         (alpha[0] * torch.stack(losses)).sum().backward()
         optimizer.step()
     page = _layout(lp.explore(model, tasks=TASKS, data=load().test, block=False))
-    assert "lowrank" in page
+    assert '"key":"model"' in page
+    assert '"mode":"any"' in page
 
 
 def test_what_cannot_be_shown_is_refused():

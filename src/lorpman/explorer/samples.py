@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman._torch import tree_map_only
 from lorpman.explorer.shown_input import Show, ShownInput, shown_input
+from lorpman.lab.datasets.given_data import map_tensors
 from lorpman.lab.datasets.splits import Batch
 from lorpman.manifold.base import Manifold
 from lorpman.preference import grid
@@ -94,12 +94,12 @@ def first_samples(batch: Batch, count: int) -> Batch:
 
 def _cut(x: Any, rows: Any) -> Any:
     """The samples ``rows`` of inputs in any structure of tensors."""
-    return tree_map_only(Tensor, lambda part: part[rows], x)
+    return map_tensors(lambda part: part[rows], x)
 
 
 def _sample(x: Any, row: int) -> Any:
     """One input, without a dimension for the batch."""
-    return tree_map_only(Tensor, lambda part: part[row], x)
+    return map_tensors(lambda part: part[row], x)
 
 
 @torch.no_grad()

@@ -83,11 +83,7 @@ def train(
     # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
-    splits = spec.load(root)
-    if first:
-        try_out(spec, splits, root)
-    model = spec.build()
-    check_freezing(spec, model)
+    splits, model = _make_ready(spec, root, first)
     with ExitStack() as alone:
         if first:
             alone.enter_context(made_directory(out))
@@ -120,6 +116,16 @@ def train(
     network = model.solution(model.preferences()[0])
     count = sum(p.numel() for p in network.parameters())
     return Result(model, front, count, log.seconds(), splits.note)
+
+
+def _make_ready(spec: Spec, root: Path, first: bool) -> tuple[Splits, Manifold]:
+    """The data and the untrained manifold; the first process checks whether they fit together."""
+    splits = spec.load(root)
+    if first:
+        try_out(spec, splits, root)
+    model = spec.build()
+    check_freezing(spec, model)
+    return splits, model
 
 
 def _write_front(spec: Spec, model: Manifold, splits: Splits, log: EpochLog, out: Path) -> Front:
