@@ -20,6 +20,7 @@ from lorpman.cli.evaluate import evaluate
 from lorpman.cli.explore import explore
 from lorpman.cli.export import export
 from lorpman.cli.methods import methods
+from lorpman.cli.new import new
 from lorpman.cli.output import warn
 from lorpman.cli.problems import problems
 from lorpman.cli.report import report
@@ -39,6 +40,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     problems,
     methods,
     data,
+    new,
     train,
     evaluate,
     compare,

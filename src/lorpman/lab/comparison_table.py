@@ -60,7 +60,7 @@ class Comparison:
 
     Args:
         problem: the name of the problem.
-        scale: ``paper`` or ``laptop``.
+        scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
         recipe: the recipe that all settings started from, if there was one.
         note: how the data differs from the official splits, if it does.
         rows: one per method, in the order asked for.
@@ -120,7 +120,8 @@ class Comparison:
 
     def _caption(self) -> str:
         parts = [
-            f"{self.problem}, {self.scale} scale, "
+            f"{self.problem}, "
+            + (f"{self.scale} scale, " if self.scale else "")
             + (f"recipe {self.recipe}, " if self.recipe else "")
             + "test split, "
             + ("mean ± standard deviation of " if len(self.seeds) > 1 else "")

@@ -75,17 +75,25 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
         raise UsageError("from_adapters needs one adapter per task, got none")
     modules = dict(network.named_modules())
     names = sorted({name for adapter in adapters for name in adapter.factors})
-    for adapter in adapters:
-        if adapter.saved:
+    parameters = dict(network.named_parameters())
+    for saved in (item for adapter in adapters for item in adapter.saved.items()):
+        # PEFT saves the embeddings that it adapts, too, as they are in the network.
+        known = parameters.get(saved[0].replace(".base_layer.", "."))
+        if known is None or not torch.equal(saved[1].to(known), known):
             raise UsageError(
-                f"an adapter brings whole weights along ('{next(iter(adapter.saved))}'), which "
-                "cannot be mixed; expected LoRA factors alone"
+                f"an adapter brings whole weights along ('{saved[0]}'), which cannot be mixed; "
+                "expected LoRA factors alone"
             )
     for name in names:
         if name not in modules or not can_apply(modules[name], "weight"):
             raise UsageError(
                 f"the adapters change '{name}', which {type(network).__name__} does not have as a "
                 "linear layer, embedding or convolution of width 1; give the network they are for"
+            )
+        if f"{name}.weight" not in parameters:
+            raise UsageError(
+                f"the adapters change '{name}', whose weight is tied to another layer's; expected "
+                "adapters of layers with weights of their own"
             )
     return [f"{name}.weight" for name in names]
 

@@ -1,6 +1,8 @@
 """All methods by name. Their rows are in ``continuous.py``, ``discrete.py`` and ``single.py``."""
 
-from lorpman.errors import unknown
+from contextlib import suppress
+
+from lorpman.errors import UsageError, unknown
 from lorpman.lab.added_by_packages import added_names, load_added
 from lorpman.lab.methods.continuous import CONTINUOUS
 from lorpman.lab.methods.discrete import DISCRETE
@@ -14,6 +16,15 @@ METHODS = {method.name: method for method in (*CONTINUOUS, *DISCRETE, *SINGLE)}
 def method_names() -> list[str]:
     """Those of this folder, then those that other packages add."""
     return [*METHODS, *(n for n in added_names("lorpman.methods") if n not in METHODS)]
+
+
+def settings_of_all_methods() -> set[str]:
+    """The names of the settings that methods have; a package that is broken adds none."""
+    names: set[str] = set()
+    for name in method_names():
+        with suppress(UsageError):
+            names |= set(get_method(name).settings.model_fields)
+    return names
 
 
 def get_method(name: str) -> Method:

@@ -45,6 +45,9 @@ class Problem:
         start: moves a fresh manifold to the problem's own starting point.
         trace: plain values to be logged after every epoch, for ``figure``.
         figure: draws a picture of its own from (the log of all epochs, front, file).
+        show: how one input looks to people: a function of it that gives an image
+            ``[1 or 3, h, w]``, a dict (a row of a table, by column) or a text. None shows it by
+            its shape.
         reference: what leads another process to this problem; set when it is looked up.
         source: the SHA-256 of the file that it was made in; found if not given, and empty for a
             notebook and for ours.
@@ -66,6 +69,7 @@ class Problem:
     figure: Callable[[Sequence[Mapping[str, Any]], Front, Path], None] | None = None
     reference: str = ""
     source: str | None = None
+    show: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -97,7 +101,8 @@ class Problem:
         Raises:
             UsageError: they are no tasks, fewer than two, or two have one name.
         """
-        tasks = _call(self.tasks, options=options) if callable(self.tasks) else self.tasks
+        given = callable(self.tasks)
+        tasks = self._made("tasks", options=options) if given else self.tasks
         return self._check_tasks(tasks)
 
     def make_network(self, options: SettingsGroup) -> nn.Module:
@@ -109,7 +114,7 @@ class Problem:
         Raises:
             UsageError: it is no module.
         """
-        network = _call(self.network, options=options)
+        network = self._made("network", options=options)
         if not isinstance(network, nn.Module):
             raise UsageError(
                 f"{self._of('network')} must return an nn.Module, got {type(network).__name__}"
@@ -126,13 +131,23 @@ class Problem:
         Raises:
             UsageError: files are missing or damaged, or it is no ``lp.Splits``.
         """
-        splits = _call(self.data, root=root, options=options)
+        splits = self._made("data", root=root, options=options)
         if not isinstance(splits, Splits):
             raise UsageError(
                 f"{self._of('data')} must return lp.Splits(train=..., validation=..., test=...), "
                 f"got {type(splits).__name__}"
             )
         return splits
+
+    def _made(self, part: str, **offered: Any) -> Any:
+        """What the function of a part gives; where it fails, the error names the part."""
+        try:
+            return _call(getattr(self, part), **offered)
+        except UsageError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise UsageError(f"{self._of(part)} fails: {reason}") from error
 
     def _of(self, part: str) -> str:
         return f"{part} of problem '{self.name}'"

@@ -9,7 +9,7 @@ from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.methods.method import Method
-from lorpman.lab.methods.registry import get_method, method_names
+from lorpman.lab.methods.registry import get_method, settings_of_all_methods
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.problems.problem import Problem
@@ -150,5 +150,5 @@ def _without_those_of_others(
     known = {key for group in groups.values() for key in group.model_fields}
     if known >= set(values):
         return dict(values)
-    others = {key for name in method_names() for key in get_method(name).settings.model_fields}
+    others = settings_of_all_methods()
     return {key: value for key, value in values.items() if key in known or key not in others}

@@ -45,9 +45,9 @@ def try_out(spec: Spec, splits: Splits, root: Path) -> None:
             _try_batch(network, tasks, _first_batch(splits, split), split)
         seed_all(spec.seed)
         _try_manifold(_named("method", spec.build), _first_batch(splits, "validation"))
-    # Those of the package are known to repeat themselves, and are large.
-    if spec.problem.source:
-        _check_repeatable(spec, splits, root)
+        # Those of the package are known to repeat themselves, and are large.
+        if spec.problem.source:
+            _check_repeatable(spec, splits, root)
 
 
 def _same_twice(spec: Spec) -> nn.Module:
