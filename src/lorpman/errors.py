@@ -10,6 +10,10 @@ class UsageError(ValueError):
     """Bad input. The command line prints it on one line and exits with code 2."""
 
 
+class UserNotice(UserWarning):
+    """Something that a user should know and that stops nothing; the command line prints it."""
+
+
 class TrainingDiverged(RuntimeError):
     """A loss became NaN or infinite; the message names task, step and preference."""
 

@@ -38,11 +38,13 @@ def compare(
 ) -> None:
     """Train PROBLEM with several methods, unless that is done, and write one table."""
     from lorpman.lab.compare import compare as compare_runs
+    from lorpman.lab.problems.own_problem import find_problem
     from lorpman.lab.runs.directory import data_root
 
-    folder = out or Path("runs") / "compare" / problem
+    found = find_problem(problem)
+    folder = out or Path("runs") / "compare" / found.name
     table = compare_runs(
-        problem,
+        found,
         read_names(methods, "--methods"),
         read_seeds(seeds),
         folder,

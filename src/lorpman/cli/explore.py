@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lorpman.cli.options import DataDirectory
+from lorpman.cli.options import DataDirectory, ProblemOfRun, read_problem
 from lorpman.cli.output import print_field
 
 _Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories made by train.")]
@@ -35,6 +35,7 @@ def explore(
     samples: _Samples = 1000,
     browser: _Browser = True,
     data: DataDirectory = None,
+    problem: ProblemOfRun = None,
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
     from lorpman.errors import need
@@ -44,7 +45,8 @@ def explore(
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer
 
-    explorer = make_explorer(runs, data_root(data), host=host, port=port, samples=samples)
+    found = read_problem(problem)
+    explorer = make_explorer(runs, data_root(data), found, host=host, port=port, samples=samples)
     print_field("page", explorer.url)
     print_field("stop", "Ctrl+C")
     # Now, also into a pipe: whoever reads it waits for the address.

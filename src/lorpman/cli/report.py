@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from lorpman.cli.options import RunDirectory
+from lorpman.cli.options import ProblemOfRun, RunDirectory, read_problem
 from lorpman.cli.output import print_field
 
 _To = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write [RUN/report.html]")]
 
 
-def report(run: RunDirectory, to: _To = None) -> None:
+def report(run: RunDirectory, to: _To = None, problem: ProblemOfRun = None) -> None:
     """Write one HTML file with a run's front, table, curves and settings."""
     from lorpman.errors import need
 
@@ -21,5 +21,5 @@ def report(run: RunDirectory, to: _To = None) -> None:
     from lorpman.explorer.report import write_report
 
     to = to or run / "report.html"
-    write_report(run, to)
+    write_report(run, to, read_problem(problem))
     print_field("report", to)

@@ -12,6 +12,7 @@ from lorpman.cli.options import (
     ProblemName,
     Recipe,
     Scale,
+    Seed,
     Settings,
     read_overrides,
 )
@@ -27,7 +28,6 @@ _Search = Annotated[
     typer.Option(metavar="KEY=V,V,...", help="Values to try [the preset's]; repeatable."),
 ]
 _Epochs = Annotated[int | None, typer.Option(help="[default: the preset's]")]
-_Seed = Annotated[int, typer.Option(help="Of every trial.")]
 
 
 def tune(
@@ -37,7 +37,7 @@ def tune(
     study: _Study = None,
     search: _Search = None,
     epochs: _Epochs = None,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     recipe: Recipe = None,
     set_: Settings = None,
     scale: Scale = "paper",
@@ -50,7 +50,7 @@ def tune(
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
-    file = study or Path("runs") / f"{problem}-{method}.study"
+    file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
     finished = run_study(sweep, trials, file, data_root(data), typer.echo)
     best = finished.best_trial
     volume = f"{best.value:.4g}  (trial {best.number})"

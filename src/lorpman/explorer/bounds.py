@@ -1,6 +1,5 @@
 """What some tasks must reach: read from the page, searched for, and said as a command."""
 
-import math
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -99,7 +98,8 @@ def read_bounds(front: Front, given: Any) -> dict[str, float] | str:
         if value is None or value == "":
             continue
         # A bool is an int to isinstance, and a mistake here.
-        if type(value) not in (int, float) or not math.isfinite(value):
+        # The size first: an int may be larger than any float.
+        if type(value) not in (int, float) or value != value:
             raise RequestRefused("a bound is a number")
         if abs(value) > _LARGEST:
             raise RequestRefused("a bound is a number of reasonable size")

@@ -62,7 +62,7 @@ class LiveRun:
     @property
     def all_samples(self) -> int:
         """The size of the test split."""
-        return len(self.run.splits.test)  # type: ignore[union-attr,arg-type]
+        return len(self.run.splits.test)  # type: ignore[union-attr]
 
     @property
     def whole(self) -> bool:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import open_run, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 
@@ -56,18 +57,21 @@ class OpenedRun:
         return f"{self.spec.method.name}, seed {self.spec.seed}"
 
 
-def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
+def open_runs(
+    paths: Sequence[Path], root: Path | None, problem: Problem | None = None
+) -> list[OpenedRun]:
     """Open runs of the same tasks; data that several of them use is loaded once.
 
     Args:
         paths: The directories of the runs.
         root: Where datasets are. Without it no data is loaded, and nothing can be evaluated.
+        problem: What the runs were trained on, where that is not built in.
 
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
             Missing weights or data are no error: such a run shows its stored front.
     """
-    specs = [read_spec(path) for path in paths]
+    specs = [read_spec(path, problem) for path in paths]
     fronts = [_load_front(path) for path in paths]
     for path, front in zip(paths, fronts, strict=True):
         if not front.has_tasks_of(fronts[0]):
@@ -97,14 +101,14 @@ def _open(
     try:
         if not (path / "checkpoint.safetensors").is_file():
             raise UsageError("its weights are not here (no checkpoint.safetensors)")
-        model = open_run(path)[1]
+        model = open_run(path, spec.problem)[1]
         data = None if root is None else _load_data(spec, root, loaded)
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
     except UsageError as error:
         why_not_live = str(error)
-    description = read_json(path / "run.json", "run")
+    description = read_run_file(path).model_dump()
     epochs = _read_epochs(path)
     return OpenedRun(key, path, spec, front, epochs, description, model, splits, why_not_live)
 

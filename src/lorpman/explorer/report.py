@@ -8,14 +8,16 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, write_bytes
 from lorpman.explorer import sentences
 from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
 from lorpman.front.plot_style import volume_text
+from lorpman.lab.problems.problem import Problem
 
+REPORT = Kind("a report", near_start(b"<title>lorpman: "), (".html", ".htm"))
 _ASSETS = Path(__file__).parent / "assets"
 # Draws the figures, and again when light becomes dark or the window narrow.
 _SCRIPT = """
@@ -34,18 +36,19 @@ _SCRIPT = """
 """
 
 
-def write_report(path: Path, to: Path) -> None:
+def write_report(path: Path, to: Path, problem: Problem | None = None) -> None:
     """Describe a run in one HTML file.
 
     Args:
         path: The run's directory.
         to: The file to write.
+        problem: What the run was trained on, where that is not built in.
 
     Raises:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
-    (run,) = open_runs([path], None)
-    write_bytes(to, report_html(run).encode())
+    (run,) = open_runs([path], None, problem)
+    write_bytes(to, report_html(run).encode(), REPORT)
 
 
 def report_html(run: OpenedRun) -> str:
@@ -133,7 +136,7 @@ def _settings_card(run: OpenedRun) -> str:
     rows.append(["parameters", f"{run.parameters:,}"])
     rows += [[key, json.dumps(value)] for key, value in settings.items()]
     rows += [[f"version of {key}", str(value)] for key, value in versions.items()]
-    seconds = sum(float(epoch.get("seconds", 0.0)) for epoch in run.epochs)
+    seconds = sum(epoch.get("seconds", 0.0) for epoch in run.epochs)
     rows.append(["training time", f"{seconds:.0f} s"])
     return _text_card("Settings", "What the run was trained with.", _table(["name", "value"], rows))
 

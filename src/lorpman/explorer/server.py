@@ -18,6 +18,7 @@ from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
 from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
+from lorpman.lab.problems.problem import Problem
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -72,6 +73,7 @@ class Explorer:
 def make_explorer(
     paths: Sequence[Path],
     root: Path,
+    problem: Problem | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
@@ -82,6 +84,7 @@ def make_explorer(
     Args:
         paths: The directories of the runs, all of the same tasks.
         root: Where datasets are.
+        problem: What the runs were trained on, where that is not built in.
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
@@ -89,12 +92,35 @@ def make_explorer(
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
-    runs = open_runs(paths, root)
+    return serve_runs(open_runs(paths, root, problem), host=host, port=port, samples=samples)
+
+
+def serve_runs(
+    runs: Sequence[OpenedRun],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    samples: int = 1000,
+    framed: bool = False,
+) -> Explorer:
+    """Bind the page about opened runs to an address; one that others can reach gets a token.
+
+    Args:
+        runs: What is shown, all of the same tasks.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
+        samples: On how many test samples the moving point is scored at most.
+        framed: Whether a page of this machine, such as a notebook, may hold it inside.
+
+    Raises:
+        UsageError: If the address cannot be listened on.
+    """
     live_runs = {run.key: LiveRun(run, samples) for run in runs if run.mode != "stored"}
     queries = Queries(runs, live_runs)
     app = _make_app(runs, live_runs, queries)
     token = None if host in LOOPBACK else new_token()
-    guard_requests(app.server, host, token, set(app.callback_map), _content_policy(app))
+    policy = _content_policy(app, framed)
+    guard_requests(app.server, host, token, set(app.callback_map), policy, framed)
     server, port = _bind(app.server, host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
@@ -135,8 +161,9 @@ def _make_app(
     return app
 
 
-def _content_policy(app: Dash) -> str:
-    """Nothing is loaded from, sent to, or framed by another place."""
+def _content_policy(app: Dash, framed: bool) -> str:
+    """Nothing is loaded from or sent to another place, nor framed but by this machine's pages."""
+    holders = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
     # Dash writes scripts into the page itself; their hashes let them run. Its renderer and plotly
     # make functions out of text, hence unsafe-eval.
     hashes = " ".join(app.csp_hashes())
@@ -146,7 +173,7 @@ def _content_policy(app: Dash) -> str:
         "style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
         "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"frame-ancestors {holders}"
     )
 
 

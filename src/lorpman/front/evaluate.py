@@ -118,14 +118,20 @@ class _Totals:
 
     def add(self, outputs: list[Tensor], targets: list[Tensor]) -> None:
         for i, (output, target) in enumerate(zip(outputs, targets, strict=True)):
+            output, target, count = self.tasks[i].labelled(output, target)
+            if count == 0:
+                continue
             # On the CPU, since not every device has doubles.
             statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
             # Losses are means over a batch; times its size, the last and shorter one weighs less.
-            self.losses[i] += float(self.tasks[i].loss(output, target)) * len(target)
-            self.counts[i] += len(target)
+            self.losses[i] += float(self.tasks[i].loss(output, target)) * count
+            self.counts[i] += count
 
     def result(self) -> tuple[Tensor, Tensor]:
+        for task, count in zip(self.tasks, self.counts, strict=True):
+            if count == 0:
+                raise UsageError(f"no sample has a label for task '{task.name}': it has no score")
         values = [
             metric.value(torch.as_tensor(total)).cpu().double()
             for metric, total in zip(self.metrics, self.statistics, strict=True)

@@ -16,6 +16,7 @@ from lorpman.front.dominance import non_dominated_mask
 from lorpman.front.front_file import read_fields, write_front
 from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.order import Order, order
+from lorpman.preference import as_preference
 from lorpman.task import Direction, direction_of, signs
 
 
@@ -197,6 +198,12 @@ class Front:
 
         plot_front(self, path, title)
 
+    def _repr_html_(self) -> str:
+        """A table and a picture, for a notebook."""
+        from lorpman.front.notebook import front_html
+
+        return front_html(self)
+
     def save(self, path: str | Path) -> None:
         """Write the front as JSON that people can read and that round-trips exactly.
 
@@ -219,10 +226,12 @@ class Front:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """
         try:
-            return cls(**read_fields(Path(path).read_bytes()))
+            front = cls(**read_fields(Path(path).read_bytes()))
+            as_preference(front.alphas, len(front.tasks))
+            return front
         except OSError as error:
             raise UsageError(f"cannot read front file '{path}': {error.strerror}") from None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             line = " ".join(str(error).split())
             raise UsageError(f"'{path}' is not a front file: {line}; save it again") from None
 

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, write_bytes
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 
@@ -17,6 +17,33 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 MARKERS = "osD^vPX*h"
 COLOUR_MAP = "viridis"
 _DPI = 150
+# By suffix, what stands near the beginning of every such file.
+_SIGNATURES = {
+    ".png": b"\x89PNG\r\n",
+    ".pdf": b"%PDF",
+    ".svg": b"<svg",
+    ".svgz": b"\x1f\x8b",
+    ".jpg": b"\xff\xd8\xff",
+    ".jpeg": b"\xff\xd8\xff",
+    ".gif": b"GIF8",
+    ".webp": b"WEBP",
+    ".tif": b"II*\x00",
+    ".tiff": b"II*\x00",
+    ".avif": b"ftypavif",
+    ".eps": b"%!PS",
+    ".ps": b"%!PS",
+    ".pgf": b"Matplotlib",
+}
+
+
+def _is_picture(path: Path) -> bool:
+    signature = _SIGNATURES.get(path.suffix.lower())
+    # An SVG file has its kind and its data type first, up to a kilobyte of text.
+    within = 2048 if path.suffix.lower() in (".svg", ".pgf") else 16
+    return signature is not None and near_start(signature, within=within)(path)
+
+
+PICTURE = Kind("a picture of the kind that its name says", _is_picture, in_runs=True)
 
 
 def volume_text(front: Front) -> str:
@@ -80,4 +107,4 @@ def save_figure(figure: "Figure", path: Path) -> None:
     # In memory first, so that a failure leaves no half picture behind.
     picture = io.BytesIO()
     figure.savefig(picture, format=kind, dpi=_DPI)
-    write_bytes(path, picture.getvalue())
+    write_bytes(path, picture.getvalue(), PICTURE)

@@ -3,29 +3,33 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lorpman._files import read_json, write_bytes, write_json
+from lorpman._files import write_bytes, write_json
 from lorpman.errors import UsageError, unknown
 from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
-from lorpman.lab.comparison_table import Comparison, MethodResults
+from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
 from lorpman.lab.isolated_training import try_training
 from lorpman.lab.methods.registry import get_method
-from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.directory import epochs_done, read_spec
+from lorpman.lab.problems.own_problem import find_problem
+from lorpman.lab.problems.problem import Problem
+from lorpman.lab.problems.registry import problem_names
+from lorpman.lab.runs.directory import epochs_done, read_spec, same_source
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import TrainingSettings
 from lorpman.preference import grid
 
 
 def compare(
-    problem: str,
+    problem: str | Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     out: Path,
@@ -43,7 +47,7 @@ def compare(
     does not stop the others.
 
     Args:
-        problem: the name of the problem.
+        problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
         methods: names of methods.
         seeds: every method is trained once with each.
         out: where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
@@ -60,7 +64,7 @@ def compare(
     Raises:
         UsageError: something asked for does not exist, or every run failed.
     """
-    specs = _specs(problem, methods, seeds, scale, recipe, overrides or {})
+    specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
     say = tell or (lambda line: None)
     finished: dict[tuple[str, int], Path] = {}
     failures: dict[str, str] = {}
@@ -86,7 +90,7 @@ def _is_finished(run: Path, spec: Spec) -> bool:
 
 
 def _specs(
-    problem: str,
+    problem: Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     scale: Scale,
@@ -121,9 +125,9 @@ def _specs(
     }
 
 
-def _settings_of(problem: str, method: str) -> set[str]:
+def _settings_of(problem: Problem, method: str) -> set[str]:
     """The names of all settings that a run has."""
-    groups = (TrainingSettings, get_method(method).settings, get_problem(problem).settings)
+    groups = (TrainingSettings, get_method(method).settings, problem.options)
     return {key for group in groups for key in group.model_fields}
 
 
@@ -141,8 +145,11 @@ def run_directory(out: Path, spec: Spec) -> Path:
     for described in sorted(out.glob(f"{name}*/run.json")):
         # One that cannot be read, perhaps of another version, is another run.
         with suppress(UsageError):
-            if read_spec(described.parent).identity() == spec.identity():
-                return described.parent
+            run = described.parent
+            # Numbers of another version of the problem must not stand beside these.
+            same = same_source(run, spec)
+            if same and read_spec(run, spec.problem).identity() == spec.identity():
+                return run
     number = 2
     run = out / name
     while run.exists():
@@ -169,13 +176,14 @@ def _summarise(
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown_fronts.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
-    comparison = Comparison(first.problem.name, scale, first.recipe, note, tuple(rows), failures)
-    write_bytes(out / "comparison.md", comparison.markdown().encode())
-    write_json(out / "comparison.json", comparison.to_json())
+    stated = scale if first.problem.name in problem_names() else ""
+    comparison = Comparison(first.problem.name, stated, first.recipe, note, tuple(rows), failures)
+    write_bytes(out / "comparison.md", comparison.markdown().encode(), TABLE)
+    write_json(out / "comparison.json", comparison.to_json(), TABLE_DATA)
     # Points of a discrete front must not be joined by a line.
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
     plot_fronts(shown_fronts, out / "comparison.png", first.problem.name, apart)
-    return comparison
+    return replace(comparison, picture=(out / "comparison.png").read_bytes())
 
 
 def shared_front(spec: Spec, run: Path, root: Path) -> Front:
@@ -193,7 +201,7 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     front = Front.load(run / "front.json")
     shared = grid(len(front.tasks))
     if spec.method.kind == "continuous" and not torch.equal(front.alphas, shared):
-        front = evaluate_run(run, "test", root)
+        front = evaluate_run(run, "test", root, spec.problem)
         save_front(front, run, "test")
     return front
 
@@ -212,7 +220,7 @@ def _results(
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=parameters_learned(read_json(first / "run.json", "run"), read_epoch_log(first)),
+        parameters=parameters_learned(read_run_file(first).model_dump(), read_epoch_log(first)),
         seconds_per_epoch=statistics.fmean(epoch["seconds"] for epoch in epochs),
         epochs=spec.training.epochs,
         peak_memory=max(epoch.get("peak_memory", 0) for epoch in epochs),

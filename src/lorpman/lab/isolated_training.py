@@ -23,7 +23,8 @@ def try_training(spec: Spec, run: Path, root: Path, isolate: bool, progress: boo
         spec: what to train.
         run: its directory.
         root: the data directory.
-        isolate: use a process of its own, so that the run's peak memory is its own too.
+        isolate: use a process of its own, so that the run's peak memory is its own too; a
+            problem that only this process has is trained here.
         progress: show a bar.
 
     Returns:
@@ -31,7 +32,7 @@ def try_training(spec: Spec, run: Path, root: Path, isolate: bool, progress: boo
     """
     # Plain values only: the functions inside a Spec cannot be sent to another process.
     arguments = (
-        spec.described(),
+        spec.described() | {"problem": spec.problem.reference or spec.problem},
         spec.scale,
         spec.recipe,
         run,
@@ -40,7 +41,7 @@ def try_training(spec: Spec, run: Path, root: Path, isolate: bool, progress: boo
         torch.get_num_threads(),
     )
     try:
-        if not isolate:
+        if not (isolate and spec.problem.reference):
             _train(*arguments)
         else:
             # Spawned, not forked: a fork would start with the memory of this process.

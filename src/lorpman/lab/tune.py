@@ -1,22 +1,24 @@
 """Searching a problem's settings: validation hypervolume over the preset's ranges, with Optuna."""
 
-import json
 import math
 import random
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from lorpman._files import Kind, check_target, parse_json
 from lorpman.errors import TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import check_freezing, fit_spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.lab.settings import SettingsGroup, format_assignments
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
@@ -35,7 +37,7 @@ class Sweep:
     """What is searched: one problem and method, and values to try for some settings.
 
     Args:
-        problem: the name of the problem.
+        problem: the problem.
         method: the name of the method.
         seed: of every trial.
         overrides: settings that all trials share.
@@ -44,7 +46,7 @@ class Sweep:
         recipe: the name of a recipe, if there is one.
     """
 
-    problem: str
+    problem: Problem
     method: str
     seed: int
     overrides: Mapping[str, Any]
@@ -55,7 +57,7 @@ class Sweep:
     @classmethod
     def make(
         cls,
-        problem: str,
+        problem: str | Problem,
         method: str,
         seed: int,
         overrides: Mapping[str, Any],
@@ -66,7 +68,7 @@ class Sweep:
         """Choose and check what is searched.
 
         Args:
-            problem: the name of the problem.
+            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
             method: the name of the method.
             seed: of every trial.
             overrides: settings that all trials share; they are not searched.
@@ -81,12 +83,13 @@ class Sweep:
             UsageError: there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        problem = spec.problem
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
         chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
         if not chosen:
             raise UsageError(
-                f"the preset of {problem} has no ranges for {method}; give some with "
+                f"{problem.name} has no ranges for {method}; give some with "
                 "--search key=value,value"
             )
         sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
@@ -109,7 +112,8 @@ class Sweep:
 
     def command(self, chosen: Mapping[str, Any]) -> str:
         """How to train with these settings, for a shell."""
-        words = ["lorpman", "train", self.problem, "--method", self.method, "--seed", self.seed]
+        problem = self.problem.reference or self.problem.name
+        words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":
             words += ["--scale", self.scale]
         if self.recipe is not None:
@@ -126,7 +130,7 @@ class Sweep:
         """Of the study: the same words for the same search, so that workers meet in one."""
         fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
         ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
-        start = (self.problem, self.method, str(self.seed), self.scale, self.recipe)
+        start = (self.problem.name, self.method, str(self.seed), self.scale, self.recipe)
         parts = (*start, fixed, ranges)
         return "/".join(part for part in parts if part)
 
@@ -165,9 +169,9 @@ def tune(
     first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
     check_freezing(first, first.build())
     # Kept from trial to trial, unless what is searched decides the data.
-    load = lru_cache(maxsize=1)(partial(first.problem.load, root))
+    load = lru_cache(maxsize=1)(lambda data: replace(first, data=data).load(root))
     # Before the study is made: data that is missing should not leave an empty study behind.
-    load(first.data)
+    try_out(first, load(first.data), root)
     study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
         if sweep.combinations() <= trials:
@@ -264,8 +268,8 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
 
     epochs = sweep.spec({}).training.epochs
     try:
-        _check_journal(study_file)
         study_file.parent.mkdir(parents=True, exist_ok=True)
+        check_target(study_file, _STUDY)
         storage = optuna.storages.JournalStorage(JournalFileBackend(str(study_file)))
         return optuna.create_study(
             storage=storage,
@@ -278,14 +282,17 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
             # Early epochs say little about a run that freezes late.
             pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UsageError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"cannot use {study_file} as a study file: {error}") from None
 
 
-def _check_journal(path: Path) -> None:
+def _is_journal(path: Path) -> bool:
     """Optuna appends to whatever file it is given: look before it does."""
-    if path.exists():
-        with path.open("rb") as file:
-            first = file.readline()
-        if first and "op_code" not in json.loads(first):
-            raise ValueError("it holds something else")
+    with path.open("rb") as file:
+        first = parse_json(file.readline(1 << 16))
+    return isinstance(first, dict) and "op_code" in first
+
+
+_STUDY = Kind("a study", _is_journal)

@@ -17,11 +17,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from lorpman._files import replacing, write_json
+from lorpman._files import Kind, json_with, near_start, replacing
 from lorpman.errors import UsageError
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
+_CONFIG = Kind("the settings of an adapter", json_with("peft_type"), (".json",))
+_WEIGHTS = Kind("the weights of an adapter", near_start(_PREFIX.encode()), (".safetensors",))
 SERVED_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """The ranks that vLLM takes."""
 
@@ -61,10 +63,14 @@ def write_adapter(adapter: Adapter, network: nn.Module, folder: Path, padded: bo
         A, B = nn.functional.pad(A, (0, 0, 0, more)), nn.functional.pad(B, (0, more))
         tensors |= _as_stored(f"{_PREFIX}{name}", modules[name], A, B)
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / CONFIG) as config, replacing(folder / WEIGHTS) as weights:
+    with (
+        replacing(folder / CONFIG, _CONFIG) as config,
+        replacing(folder / WEIGHTS, _WEIGHTS) as weights,
+    ):
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(whole, weights, metadata={"format": "pt"})
-        write_json(config, _config(network, ranks, scale, adapter.saved))
+        settings = _config(network, ranks, scale, adapter.saved)
+        config.write_text(json.dumps(settings, indent=2) + "\n")
 
 
 def _served_rank(rank: int) -> int:

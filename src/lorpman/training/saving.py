@@ -26,6 +26,8 @@ class Saver:
         self._path = None if checkpoints.path is None else Path(checkpoints.path)
         self._every = checkpoints.every
         self._stop = stop
+        if self._path is not None:
+            checkpoint.check_writable(self._path)
 
     def after_step(self, state: TrainingState, loader: Iterable[Any]) -> None:
         """Save if a checkpoint within the epoch is due; then stop as :meth:`after_epoch` does.

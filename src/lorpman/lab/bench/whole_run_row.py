@@ -34,7 +34,7 @@ def whole_run(conditions: Conditions) -> Measurement:
 def _why_no_data(root: Path) -> str:
     problem = get_problem("multimnist")
     try:
-        problem.load(root, problem.settings())
+        problem.load(root, problem.options())
     except UsageError as error:
         return f"no MultiMNIST: {error}"
     return ""

@@ -12,9 +12,9 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from rich.console import Console
 from rich.progress import (
@@ -46,7 +46,7 @@ class _BrokenTransfer(Exception):
 def download(
     url: str,
     target: Path,
-    checksum: str | None = None,
+    checksum: str,
     *,
     progress: bool = True,
     attempts: int = 4,
@@ -59,9 +59,9 @@ def download(
     with. A file that is already at ``target`` is checked and kept.
 
     Args:
-        url: where the file is.
+        url: where the file is; it must begin with https://, and so must all it redirects to.
         target: where it goes; folders are made.
-        checksum: ``md5:...`` or ``sha256:...``; without one only the length is checked.
+        checksum: ``md5:...`` or ``sha256:...``.
         progress: show a bar on standard error.
         attempts: how often to try again, in a row, without receiving a byte.
         wait: seconds before the first new attempt; doubled for each one after it.
@@ -71,8 +71,7 @@ def download(
         UsageError: the file cannot be had or written, is another one than expected, or another
             process is downloading it.
     """
-    # Plain http is allowed: Fashion-MNIST's publisher has no other, and checksums guard the rest.
-    if not url.startswith(("http://", "https://")):
+    if not url.startswith("https://"):
         raise UsageError(f"{url} is not an address of a file; it must begin with https://")
     if target.exists():
         verify(target, checksum)
@@ -96,11 +95,11 @@ def download(
         raise UsageError(f"cannot write {part}: {error.strerror or error}") from error
 
 
-def _complete(file: BinaryIO, checksum: str | None, receive: Callable[[], None]) -> str | None:
+def _complete(file: BinaryIO, checksum: str, receive: Callable[[], None]) -> str | None:
     """Add what ``file`` lacks; its checksum, if that is not the expected one all the same."""
     resumed = file.tell() > 0
     # A process that was killed just before the last rename leaves a whole file behind.
-    if resumed and checksum is not None and not _other_checksum(file, checksum):
+    if resumed and not _other_checksum(file, checksum):
         return None
     receive()
     other = _other_checksum(file, checksum)
@@ -111,12 +110,12 @@ def _complete(file: BinaryIO, checksum: str | None, receive: Callable[[], None])
     return other
 
 
-def verify(path: Path, checksum: str | None) -> None:
+def verify(path: Path, checksum: str) -> None:
     """Check a file that is there.
 
     Args:
         path: the file.
-        checksum: ``md5:...`` or ``sha256:...``; without one any file passes.
+        checksum: ``md5:...`` or ``sha256:...``.
 
     Raises:
         UsageError: the file has another checksum.
@@ -127,10 +126,8 @@ def verify(path: Path, checksum: str | None) -> None:
         raise UsageError(f"{path} has {other}, expected {checksum}; delete it and run this again")
 
 
-def _other_checksum(file: BinaryIO, checksum: str | None) -> str | None:
+def _other_checksum(file: BinaryIO, checksum: str) -> str | None:
     """The file's own checksum if it is not the expected one."""
-    if checksum is None:
-        return None
     algorithm = checksum.partition(":")[0]
     file.seek(0)
     # Publishers still give MD5, which some systems refuse unless it is marked as no protection.
@@ -181,11 +178,26 @@ def _append(url: str, file: BinaryIO, show: ShowProgress, timeout: float) -> Non
         raise _BrokenTransfer(f"the connection broke after {have} of {total} bytes")
 
 
+class _HttpsOnly(HTTPRedirectHandler):
+    """Follows no redirect to where others could read or change what is sent."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        if not newurl.startswith("https://"):
+            raise UsageError(
+                f"cannot get {req.full_url}: it redirects to {newurl[:100]}, expected https://; "
+                "get the file by hand and put it into the data directory"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def _request(
     url: str, headers: dict[str, str], file: BinaryIO, timeout: float
 ) -> http.client.HTTPResponse:
     try:
-        response = urlopen(Request(url, headers=headers), timeout=timeout)
+        opener = build_opener(_HttpsOnly)
+        response = opener.open(Request(url, headers=headers), timeout=timeout)
     except HTTPError as error:
         with error:
             if error.code == 416:  # More bytes than there are: they are of another file.
@@ -208,10 +220,14 @@ def _request(
 def _start_and_total(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
     """Where the body belongs in the file, and the file's whole length if it is known."""
     length = response.headers.get("Content-Length")
+    if length is not None and not re.fullmatch(r"[0-9]{1,18}", length):
+        raise _BrokenTransfer(f"the server sent '{length[:20]}' as the length")
     if response.status != 206:
         return 0, int(length) if length else None
     # A server may answer with another range than the one asked for, which would garble the file.
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+    match = re.fullmatch(
+        r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18}|\*)", response.headers.get("Content-Range", "")
+    )
     if match is None or int(match[1]) != have:
         raise _BrokenTransfer("the server sent another range than the one asked for")
     return have, None if match[2] == "*" else int(match[2])

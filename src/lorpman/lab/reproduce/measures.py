@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from lorpman._files import read_json, write_json
+from lorpman._files import Kind, json_with, read_json, write_json
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.lab.datasets.splits import batches
@@ -24,6 +24,7 @@ from lorpman.metrics import PixelAccuracy, RelativeDepthError, cross_entropy, de
 from lorpman.task import Task
 
 MEASURED = "measured.json"
+_KIND = Kind("what was measured in a run", json_with())
 T = TypeVar("T")
 
 
@@ -42,7 +43,7 @@ def remembered(run: FinishedRun, key: str, measure: Callable[[], T]) -> T:
     known: dict[str, Any] = read_json(path, "measurement") if path.exists() else {}
     if key not in known:
         known[key] = measure()
-        write_json(path, known)
+        write_json(path, known, _KIND)
     return known[key]
 
 

@@ -181,7 +181,7 @@ def _changes_for_noise(problem: str, line: Line, changes: Settings, scale: Scale
     """Two epochs, the second one frozen where the method freezes, on all of the few files."""
     short: dict[str, Any] = {"epochs": NOISE_EPOCHS}
     # The limit is meant for the real files: there are fewer generated ones.
-    if "limit" in get_problem(problem).settings.model_fields:
+    if "limit" in get_problem(problem).options.model_fields:
         short["limit"] = None
     if Spec.make(problem, line.method, 0, changes, scale).training.freeze_epoch is not None:
         short["freeze_epoch"] = 1

@@ -18,6 +18,7 @@ from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
+from lorpman.lab.runs.run_file import read_run_file
 
 Note = Mapping[str, Any]
 _DIGITS = 6
@@ -139,19 +140,19 @@ def record_run(
     Raises:
         UsageError: If the directory is not that of a finished run.
     """
-    described, notes = read_json(run / "run.json", "run"), read_epoch_log(run)
+    described, notes = read_run_file(run), read_epoch_log(run)
     return RunRecord(
-        problem=described["problem"],
-        method=described["method"],
-        seed=described["seed"],
-        scale=described.get("scale", "paper"),
-        recipe=described.get("recipe"),
-        settings=described["settings"],
-        parameters=parameters_learned(described, notes),
+        problem=described.problem,
+        method=described.method,
+        seed=described.seed,
+        scale=described.scale,
+        recipe=described.recipe,
+        settings=described.settings,
+        parameters=parameters_learned(described.model_dump(), notes),
         seconds=round(sum(note.get("seconds", 0.0) for note in notes), 1),
         front_json=read_json(run / "front.json", "front"),
         commit=code_commit(),
-        versions=described.get("versions", {}),
+        versions=described.versions,
         changes=changes or {},
         values=values or {},
         history=[
