@@ -31,6 +31,10 @@ class TrainingInterrupted(RuntimeError):
         self.code = 128 + signal
         """The exit code that a shell expects."""
 
+    def __reduce__(self) -> tuple[type, tuple[str, int]]:
+        """How another process gets it: with both arguments, where the base class keeps one."""
+        return type(self), (str(self), self.code - 128)
+
 
 class ProcessLost(RuntimeError):
     """Another process of the same run died; the message says how to go on."""

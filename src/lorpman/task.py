@@ -90,9 +90,14 @@ class Task:
         missing: The value of a target that stands for no label, such as ``float("nan")`` or -1.
             A sample without a label counts neither in the loss nor in the score; one whose
             target has several values is left out where all of them are missing.
+        classes: What the classes are called, in the order of the output, where it has one value
+            per class; pages show these names instead of numbers.
+        show: ``show(output)`` says in words what the network means by its output for one sample,
+            where neither a class nor the plain numbers say it.
 
     Raises:
-        UsageError: If ``maximise`` is no bool, or ``reference`` is not finite.
+        UsageError: If ``maximise`` is no bool, ``reference`` is not finite, or two classes have
+            one name.
     """
 
     name: str
@@ -101,12 +106,19 @@ class Task:
     maximise: bool = True
     reference: float = 0.0
     missing: float | None = None
+    classes: Sequence[str] = ()
+    show: Callable[[Tensor], str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.maximise, bool):
             raise UsageError(f"maximise must be True or False, got {self.maximise!r}")
         if not math.isfinite(self.reference):
             raise UsageError(f"the reference of '{self.name}' must be finite, got {self.reference}")
+        if isinstance(self.classes, str) or len(set(self.classes)) < len(self.classes):
+            raise UsageError(
+                f"the classes of '{self.name}' must be a list of different names, "
+                f"got {self.classes!r}"
+            )
 
     @property
     def direction(self) -> Direction:
@@ -192,9 +204,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
 
     Args:
         values: A sequence with one entry per task, a mapping or dataclass with the names of the
-            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``. A mapping of
-            another class than dict without their names, as networks of transformers give it, is for
-            all tasks.
+            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``. A mapping
+            of another class than dict without their names, as networks of transformers give it, is
+            for all tasks.
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 

@@ -38,6 +38,8 @@ def explore(
     problem: ProblemOfRun = None,
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
+    # At once: what is imported and read next can take a minute.
+    _tell(f"opening {len(runs)} run{'s' if len(runs) > 1 else ''}")
     from lorpman.errors import need
     from lorpman.lab.runs.directory import data_root
 
@@ -45,8 +47,8 @@ def explore(
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer
 
-    found = read_problem(problem)
-    explorer = make_explorer(runs, data_root(data), found, host=host, port=port, samples=samples)
+    root, found = data_root(data), read_problem(problem)
+    explorer = make_explorer(runs, root, found, host=host, port=port, samples=samples, tell=_tell)
     print_field("page", explorer.url)
     print_field("stop", "Ctrl+C")
     # Now, also into a pipe: whoever reads it waits for the address.
@@ -57,6 +59,11 @@ def explore(
         explorer.run()
     except KeyboardInterrupt:
         typer.echo("stopped")
+
+
+def _tell(line: str) -> None:
+    """Say on standard error what is being done."""
+    typer.echo(line, err=True)
 
 
 def _has_screen() -> bool:

@@ -18,7 +18,10 @@ _Alpha = Annotated[
         show_default=True,
     ),
 ]
-_To = Annotated[Path, typer.Option(metavar="FILE", help=".safetensors, .onnx, .pt2, or a folder for PEFT adapters")]
+_To = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help=".safetensors, .onnx, .pt2, or a folder for PEFT adapters"),
+]
 _Recalibrate = Annotated[
     int, typer.Option(metavar="N", help="Estimate BatchNorm anew from N training batches.")
 ]

@@ -50,6 +50,11 @@ Seed = Annotated[
     # The limits are those of torch's generators.
     int, typer.Option(min=0, max=2**63 - 1, help="Repeats a run bit by bit on the CPU.")
 ]
+Jobs = Annotated[int, typer.Option(min=1, help="So many runs at a time on this machine.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of a Dask scheduler, whose workers train the runs."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 

@@ -8,10 +8,12 @@ import typer
 
 from lorpman.cli.options import (
     DataDirectory,
+    Jobs,
     MethodName,
     ProblemName,
     Recipe,
     Scale,
+    Scheduler,
     Seed,
     Settings,
     read_overrides,
@@ -41,17 +43,21 @@ def tune(
     recipe: Recipe = None,
     set_: Settings = None,
     scale: Scale = "paper",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     data: DataDirectory = None,
 ) -> None:
     """Search the paper's ranges with Optuna for the best validation hypervolume."""
     from lorpman.lab.runs.directory import data_root
     from lorpman.lab.tune import Sweep
     from lorpman.lab.tune import tune as run_study
+    from lorpman.lab.workers import Workers
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
     file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
-    finished = run_study(sweep, trials, file, data_root(data), typer.echo)
+    workers = Workers(jobs, scheduler)
+    finished = run_study(sweep, trials, file, data_root(data), typer.echo, workers)
     best = finished.best_trial
     volume = f"{best.value:.4g}  (trial {best.number})"
     print_field("best validation hypervolume", volume, 29)

@@ -65,6 +65,8 @@ def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
         bounds: What tasks must reach, by name.
     """
     front = run.front
+    if run.path is None:
+        return _select_call(front, bounds)
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():
         option = front.direction(task).bound.replace("_", "-")
@@ -76,6 +78,22 @@ def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
         weights = score_weights(front)
         parts += [part for task in rest for part in ("--utility", f"{task}={weights[task]:g}")]
     return shlex.join(parts)
+
+
+def _select_call(front: Front, bounds: Mapping[str, float]) -> str:
+    """The same in Python, for a model that no directory holds."""
+    parts = ["model", "tasks", "loader"]
+    for option in ("at_least", "at_most"):
+        named = {t: b for t, b in bounds.items() if front.direction(t).bound == option}
+        parts += [f"{option}={named}"] if named else []
+    rest = _tasks_to_improve(front, bounds)
+    if len(rest) == 1:
+        parts.append(f"best={rest[0]!r}")
+    else:
+        weights = score_weights(front)
+        signed = {task: front.direction(task).orient(weights[task]) for task in rest}
+        parts.append(f"utility=lambda s: sum(w * s[t] for t, w in {signed}.items())")
+    return f"lp.select({', '.join(parts)})"
 
 
 def read_bounds(front: Front, given: Any) -> dict[str, float] | str:

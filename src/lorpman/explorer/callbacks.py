@@ -48,7 +48,7 @@ def _register_point(app: Dash, queries: Queries) -> None:
         answer = queries.scores_at(run, alpha)
         return (
             _now(run, alpha, answer, asked),
-            score_tiles(run, answer.scores),
+            score_tiles(run, answer.scores, queries.even_scores(run)),
             _samples(run, queries, answer),
             _status(run, queries, answer),
             export_command(run, alpha),
@@ -82,7 +82,7 @@ def _samples(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores
 def _status(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores) -> str:
     """Where the scores come from."""
     if isinstance(answer, StoredScores):
-        return f"Point {answer.place + 1} of {len(run.front)}, scored on the whole test split."
+        return f"Point {answer.place + 1} of {len(run.front)}, scored on all {run.data_words}."
     milliseconds = answer.milliseconds
     took = f"{milliseconds:.0f} ms" if milliseconds >= 1 else "less than 1 ms"
     return f"Scored just now on {queries.live_runs[run.key].held_text}, in {took}."

@@ -1,7 +1,6 @@
 """The page and the report from Python: ``lp.explore`` and ``lp.report``."""
 
 import sys
-import threading
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,21 +9,15 @@ from typing import Any
 
 from lorpman._files import write_bytes
 from lorpman.errors import UsageError, need
+from lorpman.explorer.live_model import open_model
 from lorpman.explorer.opened_run import OpenedRun, open_runs
-from lorpman.front.evaluate import evaluate
-from lorpman.front.select import is_finite
-from lorpman.lab.datasets.splits import Splits, batches
+from lorpman.explorer.shown_input import Show
 from lorpman.lab.from_python import Run
-from lorpman.lab.methods.method import Method
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import data_root
-from lorpman.lab.runs.evaluation import EVALUATION_BATCH
-from lorpman.lab.runs.spec import Spec
-from lorpman.lab.settings import NoSettings, TrainingSettings
 from lorpman.manifold.base import Manifold
-from lorpman.rules.objective import Linear
-from lorpman.task import Task, check_tasks
+from lorpman.task import Task
 
 
 def report(
@@ -46,7 +39,8 @@ def report(
     need("plotly", extra="explore")
     from lorpman.explorer.report import REPORT, report_html
 
-    (opened,) = _opened([run], problem, None)
+    (opened,) = _opened([run], problem, data_root(None))
+    assert opened.path is not None  # a run has a directory
     file = opened.path / "report.html" if to is None else Path(to)
     write_bytes(file, report_html(opened).encode(), REPORT)
     return file
@@ -57,6 +51,7 @@ def explore(
     tasks: Sequence[Task] | None = None,
     data: Any = None,
     problem: Problem | str | None = None,
+    show: Show | None = None,
     port: int = 0,
     samples: int = 1000,
     block: bool | None = None,
@@ -72,6 +67,8 @@ def explore(
         data: of a manifold: held-out samples, as a split of :class:`lp.Splits` may be, or
             ``lp.Splits`` themselves. For run directories: where datasets are.
         problem: for directories whose problem is not built in: the problem, or where it is.
+        show: how one input of a manifold looks: a function of it that gives an image
+            ``[1 or 3, h, w]``, a dict (a row of a table) or a text; default: by its shape.
         port: 0 for any free one.
         samples: on how many test samples the moving point is scored at most.
         block: whether to wait until interrupted; default: outside a notebook.
@@ -86,13 +83,18 @@ def explore(
     from lorpman.explorer.server import serve_runs
 
     if shown and isinstance(shown[0], Manifold):
-        runs = [_open_model(shown[0], tasks, data)]
+        if tasks is None or data is None:
+            raise UsageError("explore(model) needs tasks=[...] and data=held-out samples")
+        if len(shown) > 1:
+            raise UsageError(f"explore takes one model at a time, found {len(shown)}")
+        _tell("scoring the model")
+        runs = [open_model(shown[0], tasks, data, show=show)]
     else:
         runs = _opened(shown, problem, data_root(None if data is None else Path(data)))
     notebook = _in_notebook()
-    explorer = serve_runs(runs, port=port, samples=samples, framed=notebook)
+    explorer = serve_runs(runs, port=port, samples=samples, framed=notebook, tell=_tell)
     if not (block if block is not None else not notebook):
-        threading.Thread(target=explorer.run, daemon=True).start()
+        explorer.start()
         if notebook:
             _show_below_cell(explorer.url)
         return explorer
@@ -114,37 +116,13 @@ def _opened(
     if isinstance(shown[0], Run):
         found, root = shown[0].problem, root and shown[0].root
     paths = [one.path if isinstance(one, Run) else Path(one) for one in shown]
-    return open_runs(paths, root, found)
+    return open_runs(paths, root, found, _tell)
 
 
-def _open_model(model: Manifold, tasks: Sequence[Task] | None, data: Any) -> OpenedRun:
-    """A manifold that was trained elsewhere, as if it were a run."""
-    if tasks is None or data is None:
-        raise UsageError("explore(model) needs tasks=[...] and data=held-out samples")
-    check_tasks(tasks, model.num_tasks)
-    splits = data if isinstance(data, Splits) else Splits(train=data, validation=data, test=data)
-    name = type(model).__name__.lower()
-    problem = Problem(
-        "model",
-        list(tasks),
-        lambda: model.solution(model.preferences()[0]),
-        lambda: splits,
-        summary="a model that was trained in a loop of its own",
-        source="",
-    )
-    kind = "discrete" if is_finite(model) else "continuous"
-    method = Method(
-        name,
-        f"lp.{type(model).__name__}",
-        kind,  # type: ignore[arg-type]
-        NoSettings,
-        lambda *parts: model,
-        lambda settings: Linear(),
-    )
-    spec = Spec(problem, method, 0, TrainingSettings(), NoSettings(), NoSettings())  # type: ignore[call-arg]
-    front = evaluate(model, tasks, batches(splits.test, EVALUATION_BATCH), label=name)
-    described = {**spec.described(), "parameters": model.num_parameters()}
-    return OpenedRun("model", Path("model"), spec, front, [], described, model.eval(), splits, "")
+def _tell(line: str) -> None:
+    """Say at once what is being done: reading data can take a minute."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _in_notebook() -> bool:

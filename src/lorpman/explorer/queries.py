@@ -21,7 +21,9 @@ from lorpman.explorer.opened_run import OpenedRun
 from lorpman.explorer.request_guard import RequestRefused
 from lorpman.explorer.samples import Prediction
 from lorpman.front.choice import Choice
+from lorpman.front.export import export
 from lorpman.front.front import Front
+from lorpman.lab.datasets.splits import first_batches
 from lorpman.lab.runs.export_run import export_from_run
 from lorpman.preference import as_preference
 
@@ -124,6 +126,14 @@ class Queries:
         milliseconds = 1000 * (time.perf_counter() - started)
         return LiveScores(point.scores, point.predictions, milliseconds)
 
+    def even_scores(self, run: OpenedRun) -> Sequence[float]:
+        """The scores with equal weights, on the samples of :meth:`scores_at`."""
+        live = self.live_runs.get(run.key)
+        if live is not None:
+            return live.even.scores
+        even = run.front.alphas.new_full((len(run.front.tasks),), 1 / len(run.front.tasks))
+        return run.front.scores[_nearest_place(run.front, even)].tolist()
+
     def find(self, run: OpenedRun, bounds: Mapping[str, float]) -> Choice:
         """The preference that keeps to ``bounds`` and does best on the other tasks.
 
@@ -179,7 +189,12 @@ def _zipped_export(run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> byt
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / f"model.{suffix}"
-        written = export_from_run(run.spec, run.model, run.splits, weights, to).file
+        if run.spec is not None:
+            written = export_from_run(run.spec, run.model, run.splits, weights, to).file
+        else:
+            example = first_batches(run.splits.test, 2)[0][0]
+            names = [task.name for task in run.tasks]
+            written = export(run.model, weights, to, example, outputs=names)
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.write(written.path, written.path.name)
             archive.write(written.card, written.card.name)

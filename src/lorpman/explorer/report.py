@@ -14,6 +14,7 @@ from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.report_samples import samples_section
 from lorpman.front.plot_style import volume_text
 from lorpman.lab.problems.problem import Problem
 
@@ -36,18 +37,21 @@ _SCRIPT = """
 """
 
 
-def write_report(path: Path, to: Path, problem: Problem | None = None) -> None:
+def write_report(
+    path: Path, to: Path, problem: Problem | None = None, root: Path | None = None
+) -> None:
     """Describe a run in one HTML file.
 
     Args:
         path: The run's directory.
         to: The file to write.
         problem: What the run was trained on, where that is not built in.
+        root: Where datasets are; without it, or without the data, no inputs are shown.
 
     Raises:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
-    (run,) = open_runs([path], None, problem)
+    (run,) = open_runs([path], root, problem)
     write_bytes(to, report_html(run).encode(), REPORT)
 
 
@@ -59,7 +63,7 @@ def report_html(run: OpenedRun) -> str:
     """
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
-    title = f"{run.spec.problem.name}, {run.title}"
+    title = f"{run.origin.problem}, {run.title}"
     return "\n".join(
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
@@ -70,6 +74,7 @@ def report_html(run: OpenedRun) -> str:
             _head(run, title),
             "<main>",
             *(_figure_card(panel) for panel in shown),
+            samples_section(run),
             _points_card(run),
             _settings_card(run),
             "</main></div>",
@@ -96,8 +101,8 @@ def _panels(run: OpenedRun) -> list[Panel]:
 def _head(run: OpenedRun, title: str) -> str:
     return (
         f'<header><p class="brand">lorpman report</p><h1>{html.escape(title)}</h1>'
-        f'<p class="lead">{html.escape(run.spec.problem.summary)}. Method: '
-        f"{html.escape(run.spec.method.summary)}.</p>"
+        f'<p class="lead">{html.escape(run.origin.summary)}. Method: '
+        f"{html.escape(run.origin.method_summary)}.</p>"
         f'<p class="problem">{sentences.PREFERENCE} Scores are on the whole test split.</p>'
         "</header>"
     )

@@ -29,7 +29,7 @@ def register_routes(server: Flask, queries: Queries) -> None:
         except UsageError as error:
             raise RequestRefused(str(error), 409) from None
         # The suffix is safe in a header by now: an unknown one was refused above.
-        name = f"{run.spec.problem.name}-{run.spec.method.name}-{suffix}.zip"
+        name = f"{run.origin.problem}-{run.origin.method}-{suffix}.zip"
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, mimetype="application/zip", headers=disposition)
 
@@ -38,7 +38,7 @@ def register_routes(server: Flask, queries: Queries) -> None:
         live = queries.live_runs.get(queries.run_named(key).key)
         if live is None or card >= len(live.samples.shown):
             raise RequestRefused("not found", 404)
-        content = live.samples.pictures[card]
+        content = live.samples.inputs[card].picture
         if content is None:
             raise RequestRefused("not found", 404)
         # The inputs stay the same while the preference moves, so browsers may keep them.

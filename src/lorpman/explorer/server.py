@@ -1,8 +1,9 @@
 """The explorer as a web server of this machine."""
 
 import socket
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from lorpman.errors import UsageError
 from lorpman.explorer.callbacks import register_callbacks
 from lorpman.explorer.live_run import LiveRun
-from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.opened_run import OpenedRun, Tell, open_runs, say_nothing
 from lorpman.explorer.page import page_layout
 from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
@@ -20,6 +21,8 @@ from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
 from lorpman.lab.problems.problem import Problem
 
+# Notebooks of this machine, in a browser or in an editor.
+_FRAMES = "http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
   <head>
@@ -57,6 +60,13 @@ class Explorer:
     url: str
     """With the token, where there is one."""
 
+    _started: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Answer in a thread, until :meth:`close`."""
+        self._started.set()
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
     def run(self) -> None:
         """Answer until interrupted."""
         try:
@@ -65,7 +75,10 @@ class Explorer:
             self.close()
 
     def close(self) -> None:
-        """Free the address, and end the threads that evaluate."""
+        """Free the address, and end the threads that answer and evaluate."""
+        # It would wait forever for what was never started.
+        if self._started.is_set():
+            self.server.shutdown()
         self.server.server_close()
         self.queries.close()
 
@@ -78,8 +91,9 @@ def make_explorer(
     host: str = "127.0.0.1",
     port: int = 8050,
     samples: int = 1000,
+    tell: Tell = say_nothing,
 ) -> Explorer:
-    """Open runs and bind to an address; one that others can reach gets a token.
+    """Open run directories, and serve them as :func:`serve_runs` does.
 
     Args:
         paths: The directories of the runs, all of the same tasks.
@@ -88,11 +102,13 @@ def make_explorer(
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
+        tell: Told what is being done, before it is done.
 
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
-    return serve_runs(open_runs(paths, root, problem), host=host, port=port, samples=samples)
+    runs = open_runs(paths, root, problem, tell)
+    return serve_runs(runs, host=host, port=port, samples=samples, tell=tell)
 
 
 def serve_runs(
@@ -102,24 +118,27 @@ def serve_runs(
     port: int = 8050,
     samples: int = 1000,
     framed: bool = False,
+    tell: Tell = say_nothing,
 ) -> Explorer:
-    """Bind the page about opened runs to an address; one that others can reach gets a token.
+    """Prepare a page and bind to an address; one that others can reach gets a token.
 
     Args:
-        runs: What is shown, all of the same tasks.
+        runs: All of the same tasks.
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
-        framed: Whether a page of this machine, such as a notebook, may hold it inside.
+        framed: Whether pages of this machine, such as a notebook's, may hold the page in a frame.
+        tell: Told what is being done, before it is done.
 
     Raises:
         UsageError: If the address cannot be listened on.
     """
-    live_runs = {run.key: LiveRun(run, samples) for run in runs if run.mode != "stored"}
+    live_runs = {run.key: LiveRun(run, samples, tell) for run in runs if run.mode != "stored"}
+    tell("drawing the page")
     queries = Queries(runs, live_runs)
     app = _make_app(runs, live_runs, queries)
     token = None if host in LOOPBACK else new_token()
-    policy = _content_policy(app, framed)
+    policy = _content_policy(app, _FRAMES if framed else "'none'")
     guard_requests(app.server, host, token, set(app.callback_map), policy, framed)
     server, port = _bind(app.server, host, port)
     shown = f"[{host}]" if ":" in host else host
@@ -133,7 +152,7 @@ def _make_app(
     """The Dash application; everything it needs is served from here."""
     app = Dash(
         "lorpman",
-        title=f"lorpman: {runs[0].spec.problem.name}",
+        title=f"lorpman: {runs[0].origin.problem}",
         update_title=None,  # type: ignore[arg-type]
         assets_folder=str(Path(__file__).parent / "assets"),
         serve_locally=True,
@@ -161,9 +180,8 @@ def _make_app(
     return app
 
 
-def _content_policy(app: Dash, framed: bool) -> str:
-    """Nothing is loaded from or sent to another place, nor framed but by this machine's pages."""
-    holders = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
+def _content_policy(app: Dash, frames: str) -> str:
+    """Nothing is loaded from or sent to another place, or framed by others than ``frames``."""
     # Dash writes scripts into the page itself; their hashes let them run. Its renderer and plotly
     # make functions out of text, hence unsafe-eval.
     hashes = " ".join(app.csp_hashes())
@@ -173,7 +191,7 @@ def _content_policy(app: Dash, framed: bool) -> str:
         "style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
         "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"frame-ancestors {holders}"
+        f"frame-ancestors {frames}"
     )
 
 

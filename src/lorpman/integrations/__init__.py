@@ -1,1 +1,1 @@
-"""Other libraries' ways to train and to serve; each file is imported only when it is used."""
+"""Other libraries whose loops train a manifold; each file is imported only when it is used."""

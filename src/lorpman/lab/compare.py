@@ -14,7 +14,6 @@ from lorpman.errors import UsageError, unknown
 from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
 from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
-from lorpman.lab.isolated_training import try_training
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.problem import Problem
@@ -25,6 +24,8 @@ from lorpman.lab.runs.evaluation import evaluate_run, save_front
 from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import TrainingSettings
+from lorpman.lab.train_runs import train_runs
+from lorpman.lab.workers import Workers
 from lorpman.preference import grid
 
 
@@ -39,7 +40,9 @@ def compare(
     recipe: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     isolate: bool = True,
+    workers: Workers | None = None,
     tell: Callable[[str], None] | None = None,
+    live: bool = False,
 ) -> Comparison:
     """Train every method with every seed into ``out``, unless it is there, and write the table.
 
@@ -56,7 +59,9 @@ def compare(
         recipe: the name of a recipe, for all methods.
         overrides: settings; each goes to every method that has it.
         isolate: give each run a process of its own, so that its peak memory is its own.
-        tell: told which run begins and which fails; without it, no progress is shown.
+        workers: how many runs at once, and where; None for one after the other.
+        tell: told which run begins, ends or fails, and the time left; None for nobody.
+        live: on a terminal, show a table that follows the runs instead.
 
     Returns:
         The table.
@@ -65,19 +70,11 @@ def compare(
         UsageError: something asked for does not exist, or every run failed.
     """
     specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
-    say = tell or (lambda line: None)
-    finished: dict[tuple[str, int], Path] = {}
-    failures: dict[str, str] = {}
-    for place, (key, spec) in enumerate(specs.items(), start=1):
-        run = run_directory(out, spec)
-        if not _is_finished(run, spec):
-            say(f"{run} ({place} of {len(specs)})")
-            reason = try_training(spec, run, root, isolate, progress=tell is not None)
-            if reason is not None:
-                failures[run.name] = reason
-                say(f"{run} failed: {reason}")
-                continue
-        finished[key] = run
+    runs = {key: run_directory(out, spec) for key, spec in specs.items()}
+    missing = {run: specs[key] for key, run in runs.items() if not _is_finished(run, specs[key])}
+    failed = train_runs(missing, root, workers or Workers(), isolate=isolate, tell=tell, live=live)
+    finished = {key: run for key, run in runs.items() if run not in failed}
+    failures = {run.name: reason for run, reason in failed.items()}
     # Mostly one mistake, such as missing data, that stops them all: say it once.
     if not finished:
         raise UsageError(next(iter(failures.values())))

@@ -17,6 +17,7 @@ from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import train as train_run
 from lorpman.lab.tune import Sweep
 from lorpman.lab.tune import tune as run_study
+from lorpman.lab.workers import Workers
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
 
@@ -141,6 +142,8 @@ def compare(
     scale: Scale = "paper",
     recipe: str | None = None,
     isolate: bool = False,
+    jobs: int = 1,
+    scheduler: str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> Comparison:
@@ -154,8 +157,9 @@ def compare(
         data: where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
         recipe: the name of a recipe, for all methods.
-        isolate: train each run in a process of its own, whose peak memory is its own; needs a
-            problem that has a name or a file, and a script that may be imported.
+        isolate: train each run in a process of its own, whose peak memory is its own.
+        jobs: so many runs at a time on this machine, each in a process of its own.
+        scheduler: the address of a Dask scheduler, whose workers train the runs instead.
         progress: whether to show it on standard error.
         **settings: each goes to every method that has it.
 
@@ -177,7 +181,9 @@ def compare(
         recipe=recipe,
         overrides=settings,
         isolate=isolate,
+        workers=Workers(jobs, scheduler),
         tell=_say(progress),
+        live=progress,
     )
 
 
@@ -192,6 +198,8 @@ def tune(
     data: str | Path | None = None,
     scale: Scale = "paper",
     recipe: str | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> Tuned:
@@ -207,6 +215,8 @@ def tune(
         data: where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
         recipe: the name of a recipe.
+        jobs: so many trials at a time on this machine, each in a process of its own.
+        scheduler: the address of a Dask scheduler, whose workers do the trials instead.
         progress: whether to show it on standard error.
         **settings: those that all trials share.
 
@@ -216,7 +226,8 @@ def tune(
     sweep = Sweep.make(problem, method, seed, settings, search or {}, scale, recipe)
     default = Path("runs") / f"{sweep.problem.name}-{method}.study"
     file = default if study is None else Path(study)
-    finished = run_study(sweep, trials, file, _root(data), _say(progress) or (lambda line: None))
+    say = _say(progress) or (lambda line: None)
+    finished = run_study(sweep, trials, file, _root(data), say, Workers(jobs, scheduler))
     best = finished.best_trial
     return Tuned(dict(best.params), float(best.value), finished)
 

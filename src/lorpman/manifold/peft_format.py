@@ -17,13 +17,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from lorpman._files import Kind, json_with, near_start, replacing
+from lorpman._files import Kind, json_with, near_start, replacing, write_json
 from lorpman.errors import UsageError
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
-_CONFIG = Kind("the settings of an adapter", json_with("peft_type"), (".json",))
-_WEIGHTS = Kind("the weights of an adapter", near_start(_PREFIX.encode()), (".safetensors",))
+_CONFIG_KIND = Kind("an adapter's description", json_with("peft_type"), (".json",))
+_WEIGHTS_KIND = Kind("the weights of an adapter", near_start(_PREFIX.encode()), (".safetensors",))
 SERVED_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """The ranks that vLLM takes."""
 
@@ -64,13 +64,12 @@ def write_adapter(adapter: Adapter, network: nn.Module, folder: Path, padded: bo
         tensors |= _as_stored(f"{_PREFIX}{name}", modules[name], A, B)
     folder.mkdir(parents=True, exist_ok=True)
     with (
-        replacing(folder / CONFIG, _CONFIG) as config,
-        replacing(folder / WEIGHTS, _WEIGHTS) as weights,
+        replacing(folder / CONFIG, _CONFIG_KIND) as config,
+        replacing(folder / WEIGHTS, _WEIGHTS_KIND) as weights,
     ):
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(whole, weights, metadata={"format": "pt"})
-        settings = _config(network, ranks, scale, adapter.saved)
-        config.write_text(json.dumps(settings, indent=2) + "\n")
+        write_json(config, _config(network, ranks, scale, adapter.saved), _CONFIG_KIND)
 
 
 def _served_rank(rank: int) -> int:

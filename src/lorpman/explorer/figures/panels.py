@@ -86,6 +86,7 @@ def count_network_parameters(run: OpenedRun) -> int:
     if run.model is not None:
         network = run.model.solution(run.model.preferences()[0])
     else:
+        assert run.spec is not None  # only what has a model comes without it
         # On the meta device shapes are known and nothing is allocated.
         with torch.device("meta"):
             network = run.spec.problem.make_network(run.spec.data)

@@ -28,7 +28,10 @@ PROBLEM = Problem(
     name="cifar100",
     summary="20 superclasses of CIFAR-100, each with images of its own, VGG-16, 20 tasks",
     settings=read_preset("cifar100"),
-    tasks=[Task(name, cross_entropy, accuracy) for name in cifar100.TASKS],
+    tasks=[
+        Task(name, cross_entropy, accuracy, classes=cifar100.CLASSES[name])
+        for name in cifar100.TASKS
+    ],
     network=lambda options: vgg16(len(cifar100.TASKS), options.classes, options.width),
     data=lambda root, options: cifar100.load(
         root,

@@ -45,6 +45,9 @@ class Problem:
         start: moves a fresh manifold to the problem's own starting point.
         trace: plain values to be logged after every epoch, for ``figure``.
         figure: draws a picture of its own from (the log of all epochs, front, file).
+        show: how one input looks to people: a function of it that gives an image
+            ``[1 or 3, h, w]``, a dict (a row of a table, by column) or a text. None shows it by
+            its shape.
         reference: what leads another process to this problem; set when it is looked up.
         source: the SHA-256 of the file that it was made in; found if not given, and empty for a
             notebook and for ours.
@@ -66,6 +69,7 @@ class Problem:
     figure: Callable[[Sequence[Mapping[str, Any]], Front, Path], None] | None = None
     reference: str = ""
     source: str | None = None
+    show: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):

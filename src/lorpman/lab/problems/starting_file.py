@@ -6,13 +6,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, write_bytes
 from lorpman.errors import UsageError, unknown
 
-Kind = Literal["tabular", "image", "text"]
+SampleKind = Literal["tabular", "image", "text"]
+# Nothing that is there is replaced: a person may have written it.
+_PROBLEM_FILE = Kind("a problem file", lambda path: False, (".py",))
 
 
-def write_starting_file(path: Path, kind: Kind = "tabular") -> None:
+def write_starting_file(path: Path, kind: SampleKind = "tabular") -> None:
     """Write a problem file to start from.
 
     Args:
@@ -22,8 +24,8 @@ def write_starting_file(path: Path, kind: Kind = "tabular") -> None:
     Raises:
         UsageError: the file is there already, is no file of Python, or cannot be written.
     """
-    if kind not in get_args(Kind):
-        raise unknown("kind", kind, get_args(Kind))
+    if kind not in get_args(SampleKind):
+        raise unknown("kind", kind, get_args(SampleKind))
     if path.suffix != ".py":
         raise UsageError(f"a problem file must end in .py, got {path}; try {path}.py")
     if os.path.lexists(path):
@@ -33,4 +35,4 @@ def write_starting_file(path: Path, kind: Kind = "tabular") -> None:
     text = folder.joinpath(f"{kind}.py.txt").read_text()
     # Not str.format: the files hold braces of their own.
     text = text.replace("{file}", path.name).replace("{name}", name)
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), _PROBLEM_FILE)

@@ -29,8 +29,8 @@ PROBLEM = Problem(
     tasks=[
         # The paper's reference point: 0.5 is close to the largest Huber loss seen.
         Task("age", huber, huber, maximise=False, reference=0.5),
-        Task("gender", cross_entropy, accuracy),
-        Task("race", cross_entropy, accuracy),
+        Task("gender", cross_entropy, accuracy, classes=utkface.GENDERS),
+        Task("race", cross_entropy, accuracy, classes=utkface.RACES),
     ],
     network=lambda options: resnet18((1, 2, 5), width=options.width, size=options.size),
     data=lambda root, options: utkface.load(
