@@ -109,7 +109,7 @@ class ParetoTrainer(Trainer):
             The values by name; :attr:`front` holds the front itself.
         """
         del ignore_keys
-        batches = _Batches(self.get_eval_dataloader(eval_dataset), self)
+        batches = _Batches(self.get_eval_dataloader(eval_dataset))
         model = self.accelerator.unwrap_model(self.model)
         self.front = evaluate(model, self.tasks, batches)
         metrics = {f"{metric_key_prefix}_hypervolume": float(self.front.hypervolume())}
@@ -153,11 +153,10 @@ class _Batches:
     """The Trainer's evaluation data as pairs, any number of times."""
 
     loader: Any
-    trainer: Trainer
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         for batch in self.loader:
-            yield _split(self.trainer._prepare_inputs(batch))
+            yield _split(batch)
 
 
 def _split(batch: Any) -> tuple[Any, Any]:
