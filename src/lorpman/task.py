@@ -7,7 +7,7 @@ of a score to the words under an axis, is a part of the task's :class:`Direction
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -204,7 +204,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
 
     Args:
         values: A sequence with one entry per task, a mapping or dataclass with the names of the
-            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``.
+            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``. A mapping
+            of another class than dict without their names, as networks of transformers give it, is
+            for all tasks.
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 
@@ -215,6 +217,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
     if is_dataclass(values) and not isinstance(values, Mapping):
         values = vars(values)
     if isinstance(values, Mapping):
+        # An output of transformers has fields of its own, which all tasks may read.
+        if type(values) is not dict and not any(task.name in values for task in tasks):
+            return [cast("Tensor", values)] * m
         missing = [task.name for task in tasks if task.name not in values]
         if missing:
             raise UsageError(

@@ -11,9 +11,17 @@ from lorpman.cli.output import print_field, scores_text
 from lorpman.errors import UsageError
 
 _Alpha = Annotated[
-    str, typer.Option(metavar="A,B,...", help="One weight per task, or: any (.onnx, .pt2).")
+    str,
+    typer.Option(
+        metavar="A,B,...",
+        help="One weight per task, or: any (.onnx, .pt2, one adapter per task).",
+        show_default=True,
+    ),
 ]
-_To = Annotated[Path, typer.Option(metavar="FILE", help=".safetensors, .onnx or .pt2")]
+_To = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help=".safetensors, .onnx, .pt2, or a folder for PEFT adapters"),
+]
 _Recalibrate = Annotated[
     int, typer.Option(metavar="N", help="Estimate BatchNorm anew from N training batches.")
 ]
@@ -21,20 +29,25 @@ _Recalibrate = Annotated[
 
 def export(
     run: RunDirectory,
-    alpha: _Alpha,
     to: _To,
+    alpha: _Alpha = "any",
     recalibrate: _Recalibrate = 0,
     data: DataDirectory = None,
     problem: ProblemOfRun = None,
 ) -> None:
-    """Write the network at a preference to a file, with a card that says what it is."""
+    """Write the network at a preference to a file, with a card, or as PEFT adapters."""
     from lorpman.lab.runs.directory import data_root, open_run
+    from lorpman.lab.runs.export_adapters import export_adapters
     from lorpman.lab.runs.export_run import export_from_run
 
     spec, model = open_run(run, read_problem(problem))
     chosen = None if alpha == "any" else read_alpha(alpha, model.num_tasks)
     if recalibrate < 0 or (recalibrate and chosen is None):
         raise UsageError("--recalibrate expects a number of batches and one preference in --alpha")
+    if not to.suffix:
+        for folder in export_adapters(spec, model, chosen, to):
+            print_field("adapter", folder)
+        return
     taken = export_from_run(spec, model, spec.load(data_root(data)), chosen, to, recalibrate)
     written = taken.file
     _print_scores(taken.card)

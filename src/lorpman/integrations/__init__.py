@@ -1,1 +1,1 @@
-"""Frameworks whose loops train a manifold; each is imported only when it is used."""
+"""Other libraries whose loops train a manifold; each file is imported only when it is used."""

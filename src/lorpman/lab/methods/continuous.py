@@ -64,6 +64,9 @@ class LowRankSettings(ScalarisedSettings):
     """The weight of the orthogonality term."""
     as_printed: bool = False
     """Use the multi-forward formula as the paper prints it; see MultiForward."""
+    frozen: bool = False
+    """Leave the network as it came, for fine-tuning: only low-rank matrices and heads are trained,
+    and they can be exported as adapters."""
 
 
 def _low_rank(
@@ -76,6 +79,7 @@ def _low_rank(
         scale=settings.scale,
         shared=shared,
         budget=settings.budget,
+        frozen=settings.frozen,
     )
 
 
