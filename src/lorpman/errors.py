@@ -10,8 +10,12 @@ class UsageError(ValueError):
     """Bad input. The command line prints it on one line and exits with code 2."""
 
 
+class NotFinite(UsageError):
+    """Weights, outputs, losses or scores hold NaN or infinity; the message names where."""
+
+
 class TrainingDiverged(RuntimeError):
-    """A loss became NaN or infinite; the message names task, step and preference."""
+    """A loss or a weight became NaN or infinite; the message names task, step and preference."""
 
 
 class TrainingInterrupted(RuntimeError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lorpman._files import read_json
-from lorpman.errors import UsageError
+from lorpman.errors import NotFinite, UsageError
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
@@ -66,6 +66,7 @@ def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
             Missing weights or data are no error: such a run shows its stored front.
+        NotFinite: If a run's weights hold NaN or infinity; it is a UsageError.
     """
     specs = [read_spec(path) for path in paths]
     fronts = [_load_front(path) for path in paths]
@@ -101,6 +102,8 @@ def _open(
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
+    except NotFinite:
+        raise
     except UsageError as error:
         why_not_live = str(error)
     description = read_json(path / "run.json", "run")

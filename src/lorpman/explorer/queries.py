@@ -109,6 +109,7 @@ class Queries:
         """The scores of ``run`` at a preference.
 
         Raises:
+            NotFinite: If the network there gives NaN or infinity.
             Busy: If too many wait for scores already.
         """
         started = time.perf_counter()

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from lorpman._files import is_checkpoint, replacing, write_json
 from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError, need, unknown
-from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha
+from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha, exporting
+from lorpman.front.finiteness import check_outputs, check_weights
 from lorpman.manifold.base import Manifold
 from lorpman.preference import as_preference
 
@@ -59,7 +60,7 @@ def export(
 
     Raises:
         UsageError: If the file cannot be written, the format does not fit, or the network cannot
-            be exported; nothing is left behind then.
+            be exported or is not finite; nothing is left behind then.
     """
     if alpha is not None:
         alpha = as_preference(alpha, model.num_tasks)
@@ -99,6 +100,7 @@ def export_network(
     to = Path(to)
     chosen = _format_of(to)
     inputs = _inputs(to, example, num_tasks if alpha is None else 0) if chosen.is_graph else ()
+    _check_finite(network, alpha, inputs)
     beside = to.with_name(to.name + ".card.json")
     # The card is renamed last: a card without its file would be a lie.
     with _in_eval_mode(network), replacing(beside) as described, replacing(to) as temporary:
@@ -118,6 +120,15 @@ def export_network(
         }
         write_json(described, facts)
     return Exported(to, beside, difference, any_size)
+
+
+def _check_finite(network: nn.Module, alpha: Tensor | None, inputs: tuple[Any, ...]) -> None:
+    """Refuse a network that is not finite, or gives out on the example what is not."""
+    check_weights(network, alpha)
+    if inputs:
+        with _in_eval_mode(network), exporting(network):
+            given = network(*inputs)
+        check_outputs({"the output": given}, alpha, inputs[0])
 
 
 def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:

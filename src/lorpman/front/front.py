@@ -70,8 +70,7 @@ class Front:
         for name, table in tables.items():
             if len(table) != len(self):
                 raise UsageError(f"{name} has {len(table)} rows, scores have {len(self)}")
-        # Losses may be infinite: a network can be useless for a task and still be on the front.
-        for name, table in (("alphas", self.alphas), ("scores", self.scores)):
+        for name, table in {**tables, "scores": self.scores}.items():
             for row, column in (~table.isfinite()).nonzero()[:1].tolist():
                 where = f"row {row}, task '{self.tasks[column]}'"
                 raise UsageError(f"{name} must be finite, got {table[row, column]} at {where}")

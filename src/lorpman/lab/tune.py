@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import TrainingDiverged, UsageError, need
+from lorpman.errors import NotFinite, TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
@@ -215,12 +215,12 @@ def _validation_hypervolume(
             progress=False,
             on_epoch=prune_if_hopeless,
         )
-    except TrainingDiverged:
+        validation = batches(splits.validation, EVALUATION_BATCH)
+        return float(evaluate(model, spec.tasks(), validation).hypervolume())
+    except (TrainingDiverged, NotFinite):
         # An answer too: these settings do not work, and need not be tried again.
         trial.set_user_attr("diverged", True)
         raise TrialPruned from None
-    validation = batches(splits.validation, EVALUATION_BATCH)
-    return float(evaluate(model, spec.tasks(), validation).hypervolume())
 
 
 def _is_done(study: Any, sweep: Sweep, trials: int) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from lorpman.errors import TrainingDiverged, UsageError
+from lorpman.errors import UsageError
 from lorpman.front.evaluate import evaluate
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.stacked_outputs import select_output
@@ -19,6 +19,7 @@ from lorpman.preference import Sampler
 from lorpman.rules.base import Rule, Step
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
 from lorpman.training import checkpoint as checkpoints
+from lorpman.training.divergence import LastStep, check_epoch, check_losses
 from lorpman.training.optimizers import Interval, MakeOptimizer, MakeScheduler
 from lorpman.training.options import (
     Checkpoints,
@@ -116,7 +117,7 @@ def fit(
 
     Raises:
         UsageError: if options, tasks, data and model do not fit together.
-        TrainingDiverged: if a loss becomes NaN or infinite.
+        TrainingDiverged: if a loss or a weight becomes NaN or infinite; checkpoints are finite.
         TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
     groups = group_options(placement, checkpoint, validation, **flat)
@@ -176,6 +177,7 @@ def _train(
             began = time.perf_counter() - state.seconds
             state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
             _train_epoch(state, plan, bar, saver)
+            check_epoch(state, plan.tasks, plan.epochs)
             record = _finish_epoch(state, plan, began)
             history.append(record)
             bar.epoch(record.number, record.losses, record.hypervolume)
@@ -230,7 +232,7 @@ def train_step(
         outputs = state.placed.forward(x, alphas)
         rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
         losses = torch.stack(rows)
-        _check_finite(losses, alphas, tasks, state)
+        check_losses(losses, alphas, tasks, state)
         return losses
 
     # The gradient of sum_ji alpha_ji losses_ji + lambda_p R_p + lambda_o R_o, or of what the
@@ -252,7 +254,8 @@ def train_step(
 
     # Step on theta_0, A, B and the heads; on A, B and perhaps heads once theta_0 is frozen.
     state.placed.optimizer.step()
-    return step.losses.detach()
+    state.last = LastStep(batch, alphas, step.losses.detach())
+    return state.last.losses
 
 
 def _finish_epoch(state: TrainingState, plan: _Plan, began: float) -> Epoch:
@@ -290,18 +293,3 @@ def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averagin
         raise UsageError(f"freeze_epoch must be 0 or more, got {freeze_epoch}")
     if not 0 <= averaging < 1:
         raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
-
-
-def _check_finite(
-    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], state: TrainingState
-) -> None:
-    """Stop at the first loss that is NaN or infinite, and say which it is."""
-    if torch.isfinite(losses).all():
-        return
-    j, i = (~torch.isfinite(losses)).nonzero()[0].tolist()
-    preference = ", ".join(f"{a:.3g}" for a in alphas[j].tolist())
-    raise TrainingDiverged(
-        f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch "
-        f"{state.epoch + 1}, step {state.steps + 1}, preference ({preference}); check this "
-        "task's data or lower the learning rate"
-    )
