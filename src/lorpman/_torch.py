@@ -29,6 +29,7 @@ __all__ = [
     "forget_lbfgs_history",
     "forward_without_ban",
     "insides_replaced",
+    "is_compiled",
     "is_transformed",
     "parameter_places",
     "parameters_replaced",
@@ -144,6 +145,16 @@ def reset_parameters(module: nn.Module) -> bool:
             reset()
             return True
     return False
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether a module was compiled by ``torch.compile``, by its own method, or scripted."""
+    # Checked: torch 2.13.0. No public name tells a compiled module from a plain one.
+    return (
+        "_orig_mod" in module._modules
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or isinstance(module, torch.jit.ScriptModule)
+    )
 
 
 def saved_tensor_hooks() -> Any:

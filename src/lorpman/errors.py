@@ -1,9 +1,12 @@
 """The errors that a user can cause, each one a single line: what, expected, found, fix."""
 
+import operator
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
+from typing import SupportsIndex
 
 
 class UsageError(ValueError):
@@ -54,6 +57,33 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ";"
     return UsageError(f"unknown {kind} '{name}'{hint} known: {', '.join(names)}")
+
+
+def whole_number(name: str, value: object, least: int = 1, why: str = "") -> int:
+    """A whole number of any kind, but no truth value, as a plain int.
+
+    Args:
+        name: What the number is called.
+        value: What was given.
+        least: The smallest that is allowed.
+        why: What the error says behind that.
+
+    Raises:
+        UsageError: If it is anything else.
+
+    >>> whole_number("epochs", 3)
+    3
+    >>> whole_number("epochs", 2.5)
+    Traceback (most recent call last):
+    lorpman.errors.UsageError: epochs must be a whole number of at least 1, got 2.5
+    """
+    whole = None
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        with suppress(TypeError):  # a tensor of floats has the method, and refuses
+            whole = operator.index(value)
+    if whole is None or whole < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}{why}, got {value!r}")
+    return whole
 
 
 def need(module: str, extra: str) -> ModuleType:

@@ -167,16 +167,18 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
     raise UsageError(f"{what} must be a list, a mapping or a tensor, found {type(values).__name__}")
 
 
-def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
+def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task], trained: bool = False) -> Tensor:
     """The losses ``[m]`` of one forward pass.
 
     Args:
         outputs: What the network gave, in a form that :func:`per_task` splits.
         targets: The batch's targets, likewise.
         tasks: The m tasks.
+        trained: Whether gradients are to be taken of them.
 
     Raises:
-        UsageError: If a loss is no scalar, or if outputs or targets do not fit the tasks.
+        UsageError: If a loss is no scalar tensor, or has no gradient where it should, or if
+            outputs or targets do not fit the tasks.
     """
     pairs = zip(
         tasks,
@@ -186,10 +188,20 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
     )
     losses = [task.loss(output, target) for task, output, target in pairs]
     for task, loss in zip(tasks, losses, strict=True):
+        if not isinstance(loss, Tensor):
+            raise UsageError(
+                f"the loss of task '{task.name}' must be a tensor, found a "
+                f"{type(loss).__name__}; compute it with torch, without .item() or float()"
+            )
         if loss.ndim != 0:
             raise UsageError(
                 f"the loss of task '{task.name}' must be a scalar, found shape "
                 f"{list(loss.shape)}; take its mean"
+            )
+        if trained and not loss.requires_grad:
+            raise UsageError(
+                f"the loss of task '{task.name}' has no gradient, so nothing would be learned "
+                "from it; compute it from the network's output without detach() or no_grad()"
             )
     return torch.stack(losses)
 

@@ -11,6 +11,7 @@ from lorpman.errors import UsageError
 from lorpman.front.finiteness import check_number, check_outputs, check_weights
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
@@ -50,6 +51,7 @@ def evaluate(
         ValueError: If ``alphas`` are no preferences.
     """
     check_tasks(tasks, model.num_tasks)
+    check_values(model)
     check_repeatable(loader, "the loader")
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
@@ -101,15 +103,26 @@ def scores_of(
     for batch in loader:
         empty = False
         x, y = unpack(tree_map_only(Tensor, lambda value: value.to(like.device), batch))
-        # A network in half precision takes no other floats; targets keep theirs, for the scores.
-        if like.dtype in (torch.bfloat16, torch.float16):
-            x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
+        x = as_input(x, networks[0])  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
             total.add(per_task(network(x), tasks, "the network's output"), targets, (x, y))
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
+
+
+def as_input(x: Any, network: nn.Module) -> Any:
+    """``x`` as a network takes it: one in half precision takes no other floats.
+
+    Args:
+        x: What the network is to be run on, on its device.
+        network: The network, or a manifold of such.
+    """
+    like = next(p for p in network.parameters() if p.is_floating_point())
+    if like.dtype not in (torch.bfloat16, torch.float16):
+        return x
+    return tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
 
 
 class _Totals:

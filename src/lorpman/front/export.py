@@ -17,6 +17,7 @@ from lorpman.errors import UsageError, need, unknown
 from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha, exporting
 from lorpman.front.finiteness import check_outputs, check_weights
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 
 
@@ -124,6 +125,7 @@ def export_network(
 
 def _check_finite(network: nn.Module, alpha: Tensor | None, inputs: tuple[Any, ...]) -> None:
     """Refuse a network that is not finite, or gives out on the example what is not."""
+    check_values(network)
     check_weights(network, alpha)
     if inputs:
         with _in_eval_mode(network), exporting(network):

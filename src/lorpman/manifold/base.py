@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, whole_number
 from lorpman.preference import Dirichlet, Sampler, grid
 
 
@@ -27,9 +27,7 @@ class Manifold(nn.Module, ABC):
 
     def __init__(self, num_tasks: int) -> None:
         super().__init__()
-        if num_tasks < 1:
-            raise UsageError(f"num_tasks must be at least 1, got {num_tasks}")
-        self.num_tasks = num_tasks
+        self.num_tasks = whole_number("num_tasks", num_tasks)
 
     @abstractmethod
     def forward(self, x: Any, alpha: Tensor) -> Any:

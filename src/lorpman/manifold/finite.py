@@ -1,6 +1,5 @@
 """Finite fronts: one network, or k networks each at a preference of its own."""
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_parameters import check_network, shared_names
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.stacked_outputs import stack_outputs
@@ -81,7 +81,7 @@ class Population(Manifold):
             raise UsageError("alphas must differ, or one member could never be asked for")
         check_network(network, self.num_tasks)
         self.register_buffer("alphas", alphas)
-        self.members = nn.ModuleList(copy.deepcopy(network) for _ in alphas)
+        self.members = nn.ModuleList(copy_network(network) for _ in alphas)
         self._shared = frozenset(shared_names(network, shared))
         if independent:
             # The first keeps the given weights, which may be a start that was chosen with care.
@@ -98,7 +98,7 @@ class Population(Manifold):
         chosen = self.nearest(alpha)
         if chosen.ndim:
             raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
-        return copy.deepcopy(self.members[int(chosen)])
+        return copy_network(self.members[int(chosen)])
 
     def nearest(self, alpha: Tensor) -> Tensor:
         """Index of the member at ``alpha``: a scalar for ``[m]``, ``[b]`` for ``[b, m]``."""

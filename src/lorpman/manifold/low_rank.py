@@ -1,14 +1,13 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
 import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, SupportsIndex, cast
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, whole_number
 from lorpman.manifold.automatic_ranks import START, allocate, budget_at
 from lorpman.manifold.base import Cut
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
@@ -70,7 +69,7 @@ class LowRank(ParameterManifold):
         if rank == "auto":
             self.budget = _check_budget(adapted, num_tasks, budget)
             rank = _first_rank(adapted, num_tasks, self.budget)
-        rank = _whole("rank", rank)
+        rank = whole_number("rank", rank)
         for name, owner, parameter in adapted:
             delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
             if delta is not None:
@@ -240,16 +239,6 @@ class LowRank(ParameterManifold):
         return not any(parameters[name].requires_grad for name in self._shared)
 
 
-def _whole(name: str, value: object, least: int = 1, why: str = "") -> int:
-    """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
-    whole = None
-    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
-        whole = operator.index(value)
-    if whole is None or whole < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}{why}, got {value!r}")
-    return whole
-
-
 def _sizes(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> Iterator[tuple[int, int]]:
     """For every matrix: directions at one rank for all layers, and the parameters of each."""
     for name, owner, weight in adapted:
@@ -268,7 +257,7 @@ def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None)
     if budget is None:
         return _size(adapted, num_tasks, _RANK)
     least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return _whole("budget", budget, least, " parameters, one direction in every layer")
+    return whole_number("budget", budget, least, " parameters, one direction in every layer")
 
 
 def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:

@@ -11,9 +11,11 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from lorpman.errors import UsageError
-from lorpman.front.evaluate import evaluate
+from lorpman.errors import UsageError, whole_number
+from lorpman.front.evaluate import as_input, evaluate
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_parameters import check_values
+from lorpman.manifold.own_weights import check_own_weights
 from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import Sampler
 from lorpman.rules.base import Rule, Step
@@ -29,6 +31,7 @@ from lorpman.training.options import (
     group_options,
 )
 from lorpman.training.progress import Progress, progress_bar
+from lorpman.training.resumable_batches import capture, restore
 from lorpman.training.saving import Saver
 from lorpman.training.state import TrainingState
 from lorpman.training.stop_signals import stop_requests
@@ -122,6 +125,7 @@ def fit(
     """
     groups = group_options(placement, checkpoint, validation, **flat)
     check_tasks(tasks, model.num_tasks)
+    check_values(model)
     _check_settings(epochs, window, freeze_epoch, averaging)
     if epochs > 1:
         check_repeatable(loader, "the loader")
@@ -192,6 +196,8 @@ def _train_epoch(state: TrainingState, plan: _Plan, bar: Progress, saver: Saver)
     """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
     began = time.perf_counter() - state.seconds
     for batch in state.remaining_batches(plan.loader):
+        if state.last is None:
+            _check_networks(state, batch)
         losses = train_step(state, batch, plan.tasks, plan.draw, plan.window, plan.epochs)
         state.finish_step(losses)
         state.seconds = time.perf_counter() - began
@@ -230,8 +236,10 @@ def train_step(
     def losses_at(alphas: Tensor, batch: Any) -> Tensor:
         x, y = unpack(batch)
         outputs = state.placed.forward(x, alphas)
-        rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
-        losses = torch.stack(rows)
+        # Rules that look ahead take losses without gradients.
+        trained = torch.is_grad_enabled()
+        networks = (select_output(outputs, j) for j in range(len(alphas)))
+        losses = torch.stack([task_losses(output, y, tasks, trained) for output in networks])
         check_losses(losses, alphas, tasks, state)
         return losses
 
@@ -285,11 +293,21 @@ def _hypervolume(state: TrainingState, tasks: Sequence[Task], validation: Valida
 
 
 def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averaging: float) -> None:
-    if epochs < 1:
-        raise UsageError(f"epochs must be at least 1, got {epochs}")
-    if window < 1:
-        raise UsageError(f"window must be at least 1, got {window}")
-    if freeze_epoch is not None and freeze_epoch < 0:
-        raise UsageError(f"freeze_epoch must be 0 or more, got {freeze_epoch}")
+    whole_number("epochs", epochs)
+    whole_number("window", window)
+    if freeze_epoch is not None:
+        whole_number("freeze_epoch", freeze_epoch, least=0)
     if not 0 <= averaging < 1:
         raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
+    if not torch.is_grad_enabled():
+        where = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
+        raise UsageError(f"training needs gradients, found torch.{where}(); call fit outside of it")
+
+
+def _check_networks(state: TrainingState, batch: Any) -> None:
+    """Try the networks on a first batch, and leave everything as it was."""
+    before = capture(())
+    try:
+        check_own_weights(state.model, as_input(unpack(batch)[0], state.model))
+    finally:
+        restore(before, ())

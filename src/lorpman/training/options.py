@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from torch import Tensor
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, whole_number
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -26,7 +26,8 @@ class Checkpoints:
             CPU the result has the same bits as without the interruption.
 
     Raises:
-        UsageError: if ``every`` is below 1.
+        UsageError: if ``every`` is no whole number of at least 1, or if there is no path to resume
+            from.
     """
 
     path: Path | str | None = None
@@ -34,8 +35,10 @@ class Checkpoints:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        if self.every is not None and self.every < 1:
-            raise UsageError(f"checkpoint_every must be at least 1 step, got {self.every}")
+        if self.every is not None:
+            whole_number("checkpoint_every", self.every, why=" step")
+        if self.resume and self.path is None:
+            raise UsageError("resume needs a file to go on from; pass checkpoint='run.safetensors'")
 
 
 @dataclass(frozen=True)
