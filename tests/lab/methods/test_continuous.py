@@ -8,7 +8,8 @@ from lorpman.lab.networks.vgg import vgg16
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 from lorpman.preference import Angles, Dirichlet
-from lorpman.rules.objective import Chebyshev, Linear, SmoothChebyshev
+from lorpman.rules.chebyshev import Chebyshev, SmoothChebyshev
+from lorpman.rules.objective import Linear
 
 NAMES = [method.name for method in CONTINUOUS]
 
