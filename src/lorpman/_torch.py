@@ -33,6 +33,7 @@ __all__ = [
     "is_transformed",
     "parameter_places",
     "parameters_replaced",
+    "plain_attributes",
     "reset_parameters",
     "saved_tensor_hooks",
     "setup_as_compiled",
@@ -145,6 +146,13 @@ def reset_parameters(module: nn.Module) -> bool:
             reset()
             return True
     return False
+
+
+def plain_attributes(module: nn.Module) -> dict[str, Any]:
+    """What a module holds itself and torch does not know of: no parameter, buffer or module."""
+    # Checked: torch 2.13.0. The public ways list what is registered, and nothing else.
+    registered = ("_parameters", "_buffers", "_modules")
+    return {key: value for key, value in vars(module).items() if key not in registered}
 
 
 def is_compiled(module: nn.Module) -> bool:

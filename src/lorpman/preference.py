@@ -227,9 +227,6 @@ def as_preference(
         raise ValueError(f"alpha must be numbers, one per task, got {alpha!r}") from None
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
-    # What follows depends on values, which a compiled graph does not know.
-    if torch.compiler.is_compiling():
-        return tensor
     if tensor.ndim not in (1, 2) or tensor.shape[-1] != num_tasks:
         raise ValueError(
             f"alpha must have shape [{num_tasks}] or [b, {num_tasks}], one weight per task, "
@@ -237,7 +234,17 @@ def as_preference(
         )
     if len(tensor) == 0:
         raise ValueError(f"alpha must hold at least one preference, got {list(tensor.shape)}")
-    rows = tensor.detach().reshape(-1, num_tasks).to("cpu", torch.float64)
+    if not torch.compiler.is_compiling():
+        _check_simplex(tensor)
+    elif not torch.compiler.is_exporting():
+        return _on_simplex(tensor)
+    # A file that runs without us cannot ask us.
+    return tensor
+
+
+def _check_simplex(alpha: Tensor) -> None:
+    """Refuse values that are no points of the simplex."""
+    rows = alpha.detach().reshape(-1, alpha.shape[-1]).to("cpu", torch.float64)
     if not torch.isfinite(rows).all():
         raise ValueError(
             f"alpha must be finite, got {_show(rows[~torch.isfinite(rows).all(1)][0])}"
@@ -248,7 +255,7 @@ def as_preference(
             "a preference is a point of the simplex"
         )
     # Half-precision training rounds each weight, and so their sum.
-    rounding = num_tasks * torch.finfo(tensor.dtype).eps / 2
+    rounding = alpha.shape[-1] * torch.finfo(alpha.dtype).eps / 2
     off = (rows.sum(1) - 1).abs() > max(_TOLERANCE, rounding)
     if off.any():
         row = rows[off][0]
@@ -256,7 +263,24 @@ def as_preference(
             f"alpha must sum to 1, got {_show(row)} with sum {row.sum():.6g}; "
             "pass alpha / alpha.sum()"
         )
-    return tensor
+
+
+# A compiled graph does not know values. An operator of our own is a part of it that sees them
+# when it runs, without breaking it in two.
+@torch.library.custom_op("lorpman::on_simplex", mutates_args=())
+def _on_simplex(alpha: Tensor) -> Tensor:
+    # While a CUDA graph is recorded nothing can be read; the run before that was checked.
+    if not (alpha.is_cuda and torch.cuda.is_current_stream_capturing()):
+        _check_simplex(alpha)
+    return alpha.clone()
+
+
+@_on_simplex.register_fake
+def _(alpha: Tensor) -> Tensor:
+    return torch.empty_like(alpha)
+
+
+_on_simplex.register_autograd(lambda _context, gradient: gradient)
 
 
 def _show(row: Tensor) -> str:

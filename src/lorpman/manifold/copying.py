@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from lorpman._torch import tree_leaves
+from lorpman._torch import plain_attributes, tree_leaves
 from lorpman.errors import UsageError
 
 _Module = TypeVar("_Module", bound=nn.Module)
@@ -48,11 +48,9 @@ def attributes(network: nn.Module) -> Iterator[tuple[str, str, Any]]:
     Yields:
         The module's full name, the attribute's, and the value.
     """
-    registered = ("_parameters", "_buffers", "_modules")
     for name, module in network.named_modules():
-        for key, held in vars(module).items():
-            if key not in registered:
-                yield from ((name, key, value) for value in tree_leaves(held))
+        for key, held in plain_attributes(module).items():
+            yield from ((name, key, value) for value in tree_leaves(held))
 
 
 def at(name: str) -> str:
