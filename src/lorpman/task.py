@@ -4,7 +4,6 @@ Which way is better is asked here and nowhere else: everything that depends on i
 of a score to the words under an axis, is a part of the task's :class:`Direction`.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, finite_number, shown
 from lorpman.metrics import Measure, Score, as_score
 
 _Scores = TypeVar("_Scores", float, Tensor)
@@ -99,9 +98,8 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.maximise, bool):
-            raise UsageError(f"maximise must be True or False, got {self.maximise!r}")
-        if not math.isfinite(self.reference):
-            raise UsageError(f"the reference of '{self.name}' must be finite, got {self.reference}")
+            raise UsageError(f"maximise must be True or False, got {shown(self.maximise)}")
+        finite_number(f"the reference of '{self.name}'", self.reference)
 
     @property
     def direction(self) -> Direction:
@@ -119,6 +117,9 @@ def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
     Raises:
         UsageError: If the number differs, or if two tasks have one name.
     """
+    check_kind("tasks", tasks, Sequence, "a list of Tasks")
+    for task in tasks:
+        check_kind("every task", task, Task, "an lp.Task")
     if len(tasks) != num_tasks:
         raise UsageError(
             f"the model was built for num_tasks={num_tasks}, but {len(tasks)} tasks were given; "

@@ -10,7 +10,7 @@ from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
 from lorpman.front.finiteness import check_number, check_outputs, check_weights
 from lorpman.front.front import Front
-from lorpman.manifold.base import Manifold
+from lorpman.manifold.base import Manifold, check_manifold
 from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
@@ -50,6 +50,7 @@ def evaluate(
             then. It is a UsageError.
         ValueError: If ``alphas`` are no preferences.
     """
+    check_manifold(model)
     check_tasks(tasks, model.num_tasks)
     check_values(model)
     check_repeatable(loader, "the loader")

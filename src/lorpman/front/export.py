@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from torch import Tensor, nn
 
 from lorpman._files import is_checkpoint, replacing, write_json
 from lorpman._torch import tree_leaves
-from lorpman.errors import UsageError, need, unknown
+from lorpman.errors import UsageError, check_kind, need, unknown
 from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha, exporting
 from lorpman.front.finiteness import check_outputs, check_weights
-from lorpman.manifold.base import Manifold
+from lorpman.manifold.base import Manifold, check_manifold
 from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 
@@ -63,6 +64,8 @@ def export(
         UsageError: If the file cannot be written, the format does not fit, or the network cannot
             be exported or is not finite; nothing is left behind then.
     """
+    check_manifold(model)
+    check_kind("to", to, (str, PathLike), "the name of a file")
     if alpha is not None:
         alpha = as_preference(alpha, model.num_tasks)
         return export_network(model.solution(alpha), alpha, to, example, outputs, card)
@@ -98,6 +101,8 @@ def export_network(
     Raises:
         UsageError: As :func:`export`.
     """
+    check_kind("network", network, nn.Module, "an nn.Module")
+    check_kind("card", {} if card is None else card, Mapping, "a mapping")
     to = Path(to)
     chosen = _format_of(to)
     inputs = _inputs(to, example, num_tasks if alpha is None else 0) if chosen.is_graph else ()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lorpman._torch import BATCH_NORMS
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, whole_number
 from lorpman.front.finiteness import check_weights
 
 
@@ -30,6 +30,8 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
         UsageError: If there are such layers but no batches.
         NotFinite: If the batches gave statistics that are NaN or infinite.
     """
+    check_kind("network", network, nn.Module, "an nn.Module")
+    limit = None if limit is None else whole_number("limit", limit, least=0)
     norms = [m for m in network.modules() if isinstance(m, BATCH_NORMS) and m.track_running_stats]
     if not norms:
         return 0

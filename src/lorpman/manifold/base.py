@@ -8,8 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError, whole_number
+from lorpman.errors import UsageError, check_kind, whole_number
 from lorpman.preference import Dirichlet, Sampler, grid
+
+
+def check_manifold(model: object) -> None:
+    """Refuse what is no manifold.
+
+    Raises:
+        UsageError: With how to make one.
+    """
+    check_kind("model", model, Manifold, "a manifold, such as lp.LowRank(network, num_tasks)")
 
 
 class Manifold(nn.Module, ABC):

@@ -106,7 +106,7 @@ def _beside(network: nn.Module, shared: str | Sequence[str] | None) -> frozenset
 
 
 def _fixed(network: nn.Module, fixed: str | Sequence[str]) -> frozenset[str]:
-    return frozenset(shared_names(network, fixed)) if fixed else frozenset()
+    return frozenset(shared_names(network, fixed, "fixed"))
 
 
 def _mean_cosine(gram: Tensor) -> float:

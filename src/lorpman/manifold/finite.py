@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, shown
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_parameters import check_network, shared_names
@@ -72,7 +72,8 @@ class Population(Manifold):
         shared: str | Sequence[str] | None = None,
         independent: bool = True,
     ) -> None:
-        alphas = torch.as_tensor(alphas)
+        if not isinstance(alphas, Tensor):
+            raise UsageError(f"alphas must be a tensor [k, m], got {shown(alphas)}")
         if alphas.ndim != 2 or len(alphas) == 0:
             raise UsageError(f"alphas must have shape [k, m], got {list(alphas.shape)}")
         super().__init__(alphas.shape[1])

@@ -1,13 +1,12 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError, whole_number
+from lorpman.errors import UsageError, finite_number, whole_number
 from lorpman.manifold.automatic_ranks import START, allocate, budget_at
 from lorpman.manifold.base import Cut
 from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
@@ -57,9 +56,7 @@ class LowRank(ParameterManifold):
         if budget is not None and rank != "auto":
             raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
-        if not math.isfinite(scale):
-            raise UsageError(f"scale must be finite, got {scale}")
-        self.scale = float(scale)
+        self.scale = finite_number("scale", scale)
         self.energy_kept: dict[str, float] = {}
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
@@ -102,7 +99,7 @@ class LowRank(ParameterManifold):
         ``budget`` to the layers in which each parameter keeps most of them.
         """
         check_copies(models)
-        if scale == 0:
+        if finite_number("scale", scale) == 0:
             raise UsageError("from_models needs a scale other than 0")
         model = cls(models[0], len(models), rank, scale, shared, budget=budget)
         centre(models, model.network)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from torch import nn
 
 from lorpman._torch import is_compiled
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, shown
 from lorpman.manifold.copying import at
 from lorpman.manifold.shared_bottom import SharedBottom
 
@@ -66,13 +66,16 @@ def check_values(model: nn.Module) -> None:
             )
 
 
-def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
+def shared_names(
+    network: nn.Module, shared: str | Sequence[str] | None, called: str = "shared"
+) -> list[str]:
     """Names of the parameters that the tasks share, in the network's order.
 
     Args:
         network: Any module.
         shared: Prefixes of their names; by default the bottom of a :class:`SharedBottom`, else
             every parameter.
+        called: What the argument is called, for the error.
 
     Raises:
         UsageError: if no parameter has one of the prefixes, or they are no names.
@@ -83,7 +86,7 @@ def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list
     prefixes = [shared] if isinstance(shared, str) else shared
     if not isinstance(prefixes, Iterable) or not all(isinstance(p, str) for p in prefixes):
         raise UsageError(
-            f"shared must be a prefix of parameter names, or a list of them, got {shared!r}"
+            f"{called} must be a prefix of parameter names, or a list of them, got {shown(shared)}"
         )
     prefixes = list(prefixes)
     for prefix in prefixes:

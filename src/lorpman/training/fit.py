@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from lorpman.errors import UsageError, whole_number
 from lorpman.front.evaluate import as_input, evaluate
-from lorpman.manifold.base import Manifold
+from lorpman.manifold.base import Manifold, check_manifold
 from lorpman.manifold.network_parameters import check_values
 from lorpman.manifold.own_weights import check_own_weights
 from lorpman.manifold.stacked_outputs import select_output
@@ -124,6 +124,7 @@ def fit(
         TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
     groups = group_options(placement, checkpoint, validation, **flat)
+    check_manifold(model)
     check_tasks(tasks, model.num_tasks)
     check_values(model)
     _check_settings(epochs, window, freeze_epoch, averaging)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from lorpman.errors import NotFinite, UsageError
+from lorpman.errors import NotFinite, UsageError, check_kind
 from lorpman.front.finiteness import describe_bad
 from lorpman.manifold.base import Manifold
 from lorpman.rules.base import Rule
@@ -67,6 +67,7 @@ class TrainingState:
         placement = placement or Placement()
         self.model = model
         self.rule = Linear() if objective is None else objective
+        check_kind("objective", self.rule, Rule, "a rule, such as lp.Linear()")
         self.rule.prepare(model)
         self.optimizer = make_optimizer(optimizer, model, self.rule)
         self.scheduler = make_scheduler(scheduler, self.optimizer, scheduler_interval)
