@@ -50,12 +50,12 @@ def find(problem: str, method: str) -> Front:
     row, chosen = get_problem(problem), METHODS[method]
     torch.manual_seed(0)
     own = chosen.settings(**OWN[method])
-    model = chosen.manifold(row.network(None), 2, None, own)
+    model = chosen.manifold(row.make_network(None), 2, None, own)
     data = row.load(Path(), None)
     epochs = LONGER.get(method, EPOCHS)
     lp.fit(
         model,
-        row.tasks(None),
+        row.make_tasks(None),
         batches(data.train, 1),
         epochs=epochs,
         objective=chosen.rule(own),
@@ -66,7 +66,7 @@ def find(problem: str, method: str) -> Front:
         progress=False,
         seed=0,
     )
-    return lp.evaluate(model, row.tasks(None), batches(data.test, 1), label=method)
+    return lp.evaluate(model, row.make_tasks(None), batches(data.test, 1), label=method)
 
 
 def _off_the_rays(front: Front) -> tuple[float, float]:

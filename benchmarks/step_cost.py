@@ -35,8 +35,8 @@ def stepper(problem: str, method: str, size: int) -> tuple[Callable[[], None], i
     row, chosen = get_problem(problem), METHODS[method]
     torch.manual_seed(0)
     own = chosen.settings(**OWN.get(method, {}))
-    tasks = row.tasks(None)
-    model = chosen.manifold(row.network(None), len(tasks), row.shared, own)
+    tasks = row.make_tasks(None)
+    model = chosen.manifold(row.make_network(None), len(tasks), row.shared, own)
     rule = chosen.rule(own)
     rule.prepare(model)
     optimizer = torch.optim.Adam([*model.parameters(), *rule.parameters()], lr=1e-3)

@@ -1,7 +1,6 @@
 """Explorers that answer, and calls of their callbacks as the page's own script makes them."""
 
 import json
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,11 +48,8 @@ class Asker:
 def serving(paths, root=Path("nowhere"), **options):
     """An explorer that answers in a thread of its own."""
     explorer = make_explorer(paths, root, port=0, **options)
-    thread = threading.Thread(target=explorer.server.serve_forever, daemon=True)
-    thread.start()
+    explorer.start()
     try:
         yield explorer
     finally:
-        explorer.server.shutdown()
-        thread.join(timeout=10)
         explorer.close()

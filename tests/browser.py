@@ -17,7 +17,8 @@ _IS_SETTLED = """() => {
     const address = new URLSearchParams(location.search).get("alpha");
     const card = document.getElementById("preference-card");
     if (!address || !card || card.getAttribute("aria-busy") !== "false") return false;
-    const said = /--alpha (\\S+)/.exec(document.getElementById("command").textContent);
+    const command = document.getElementById("command").textContent;
+    const said = /(?:--alpha |model, \\[)([^\\s\\]]+)/.exec(command);
     const plot = document.querySelector("#front .js-plotly-plot");
     const drawn = (plot && plot.data || []).find((one) => one.meta && one.meta.here);
     if (!said || !drawn) return false;

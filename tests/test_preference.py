@@ -90,7 +90,7 @@ def test_sizes_below_one_are_refused(call):
 
 @pytest.mark.parametrize("concentration", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_concentration_is_refused(concentration):
-    with pytest.raises(ValueError, match="concentration must be (positive|a finite)"):
+    with pytest.raises(ValueError, match=r"concentration must be (positive|a finite)"):
         dirichlet(2, 3, concentration)
 
 

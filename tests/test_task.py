@@ -123,3 +123,31 @@ def test_an_iterator_is_used_up_by_one_pass():
     check_repeatable([1], "the loader")
     with pytest.raises(lp.UsageError, match="the loader must be iterable more than once"):
         check_repeatable(iter([1]), "the loader")
+
+
+def _gaps(missing):
+    return lp.Task("a", F.mse_loss, F.mse_loss, maximise=False, missing=missing)
+
+
+@pytest.mark.parametrize("missing", [float("nan"), -1])
+def test_a_sample_without_a_label_does_not_count(missing):
+    output = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    target = torch.tensor([0.0, missing, 1.0])
+    loss = _gaps(missing).loss_of(output, target)
+    assert loss.item() == pytest.approx((1 + 4) / 2)
+    loss.backward()
+    assert output.grad[1] == 0
+
+
+def test_a_batch_without_labels_has_no_loss_and_no_gradient():
+    output = torch.ones(3, 2, requires_grad=True)
+    loss = _gaps(float("nan")).loss_of(output, torch.full((3, 2), float("nan")))
+    loss.backward()
+    assert loss == 0
+    assert torch.equal(output.grad, torch.zeros(3, 2))
+
+
+def test_a_target_of_several_values_is_left_out_where_all_are_missing():
+    target = torch.tensor([[-1, -1], [-1, 4]])
+    kept, labels, count = _gaps(-1).labelled({"x": torch.tensor([5, 6])}, target)
+    assert (kept["x"].tolist(), labels.tolist(), count) == ([6], [[-1, 4]], 1)

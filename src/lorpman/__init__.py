@@ -4,7 +4,10 @@ One training run learns ``theta(alpha) = theta_0 + s * sum_i alpha_i B_i A_i``: 
 every preference ``alpha`` between the tasks.
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from lorpman import rules
 from lorpman.errors import TrainingDiverged, UsageError
@@ -42,7 +45,44 @@ from lorpman.task import Task
 from lorpman.training.fit import Epoch, fit
 from lorpman.training.options import Checkpoints, Placement, Validation
 
+if _TYPE_CHECKING:
+    from lorpman.explorer.from_python import explore, report
+    from lorpman.lab.comparison_table import Comparison
+    from lorpman.lab.datasets.splits import Splits
+    from lorpman.lab.from_python import Run, Tuned, compare, open_run, train, tune
+    from lorpman.lab.methods.method import Method
+    from lorpman.lab.problems.problem import Problem
+    from lorpman.lab.settings import SettingsGroup
+
 __version__ = _version("lorpman")
+
+# Imported when first asked for: who only fits and evaluates waits for none of it.
+_LATER = {
+    "Comparison": "lorpman.lab.comparison_table",
+    "Method": "lorpman.lab.methods.method",
+    "Problem": "lorpman.lab.problems.problem",
+    "Run": "lorpman.lab.from_python",
+    "SettingsGroup": "lorpman.lab.settings",
+    "Splits": "lorpman.lab.datasets.splits",
+    "Tuned": "lorpman.lab.from_python",
+    "compare": "lorpman.lab.from_python",
+    "explore": "lorpman.explorer.from_python",
+    "open_run": "lorpman.lab.from_python",
+    "report": "lorpman.explorer.from_python",
+    "train": "lorpman.lab.from_python",
+    "tune": "lorpman.lab.from_python",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'lorpman' has no attribute '{name}'")
+    return getattr(_import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Balanced",
@@ -50,6 +90,7 @@ __all__ = [
     "Checkpoints",
     "Choice",
     "ChunkedHyper",
+    "Comparison",
     "Convex",
     "Cosine",
     "Cosmos",
@@ -66,35 +107,47 @@ __all__ = [
     "Linear",
     "LowRank",
     "Manifold",
+    "Method",
     "MultiForward",
     "Order",
     "Orthogonality",
     "ParameterManifold",
     "Placement",
     "Population",
+    "Problem",
     "Rule",
+    "Run",
     "Selection",
+    "SettingsGroup",
     "SharedBottom",
     "Single",
     "SmoothChebyshev",
+    "Splits",
     "Step",
     "Stratified",
     "Task",
     "Term",
     "TrainingDiverged",
+    "Tuned",
     "UsageError",
     "Validation",
     "accuracy",
     "as_preference",
+    "compare",
     "dirichlet",
     "evaluate",
+    "explore",
     "export",
     "export_network",
     "fit",
     "grid",
     "hypervolume",
     "hypervolume_gradient",
+    "open_run",
     "recalibrate",
+    "report",
     "rules",
     "select",
+    "train",
+    "tune",
 ]

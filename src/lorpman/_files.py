@@ -1,15 +1,17 @@
-"""Files that are either the old ones or the new ones, never half of one."""
+"""Files: written whole or not at all, never over what is not ours, and read with limits."""
 
 import errno
 import json
+import math
 import os
+import re
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError, safe_open
 
 from lorpman.errors import UsageError
 
@@ -25,13 +27,123 @@ def _umask() -> int:
 _UMASK = _umask()
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that lorpman writes; see :func:`check_target`."""
+
+    name: str
+    """With its article, for messages: "a front"."""
+    is_ours: Callable[[Path], bool]
+    """Whether the content of a file shows that it is of this kind."""
+    suffixes: tuple[str, ...] = ()
+    """What the name may end in; empty for anything."""
+    in_runs: bool = False
+    """Whether anybody may write such a file under the name of a part of a run."""
+
+
+# What stands in a run directory under fixed names. This room knows them to protect them only.
+_RUN = "run.json"
+_PARTS_OF_A_RUN = re.compile(
+    r"run\.json|metrics\.jsonl|checkpoint(\.previous)?\.safetensors|ranks\.png|front(-\w+)?\.(json|png)"
+)
+# Run directories that this process writes into at the moment, and how often it said so.
+_OWNED: Counter[Path] = Counter()
+
+
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside ``path``, synced and renamed to it when the block succeeds."""
+def owning(folder: Path) -> Iterator[None]:
+    """Inside this context, the parts of the run in ``folder`` may be written.
+
+    For those who made the run, or have checked that it is the one they mean.
+    """
+    folder = folder.resolve()
+    _OWNED[folder] += 1
+    try:
+        yield
+    finally:
+        _OWNED[folder] -= 1
+
+
+def check_target(path: str | Path, kind: Kind) -> None:
+    """Decide whether a file may be written: the one place for all files that lorpman writes.
+
+    A new file may, and one of the same kind. A folder may not, nor a file of another kind or a
+    part of a run. What is empty holds nothing that could be lost.
+
+    Args:
+        path: Where the file is to be.
+        kind: What it is to be.
+
+    Raises:
+        UsageError: If it may not; the message says what is there instead.
+    """
     path = Path(path)
-    # A name of its own, so that two writers never share a half-written file; the suffix stays
-    # last, since it picks the format of a picture.
-    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
+    refused = f"cannot write '{path}'"
+    # os.path, since the methods of Path raise for names that are too long.
+    there = os.path.lexists(path)
+    if not os.path.isdir(path.parent):  # noqa: PTH112
+        raise UsageError(f"{refused}: there is no folder '{path.parent}'; make it first")
+    if os.path.isdir(path):  # noqa: PTH112
+        raise UsageError(f"{refused}: it is a directory; choose a file name")
+    if there and not os.path.isfile(path):  # noqa: PTH113
+        raise UsageError(f"{refused}: it is not a plain file; choose another name")
+    if _PARTS_OF_A_RUN.fullmatch(path.name):
+        if _OWNED[path.parent.resolve()] > 0:
+            return
+        if os.path.exists(path.parent / _RUN) and not kind.in_runs:  # noqa: PTH110
+            raise UsageError(f"{refused}: it is a part of the run there; choose another name")
+    if kind.suffixes and path.suffix.lower() not in kind.suffixes:
+        expected = ", ".join(kind.suffixes)
+        raise UsageError(f"{refused}: the name of {kind.name} ends in {expected}")
+    if there and not _is_replaceable(path, kind):
+        raise UsageError(
+            f"{refused}: what is there is not {kind.name} of lorpman; remove it, or choose "
+            "another name"
+        )
+
+
+def _is_replaceable(path: Path, kind: Kind) -> bool:
+    try:
+        return path.stat().st_size == 0 or kind.is_ours(path)
+    except (OSError, ValueError):
+        return False
+
+
+def near_start(*beginnings: bytes, within: int = 4096) -> Callable[[Path], bool]:
+    """A test of files: whether one of the texts stands among the first ``within`` bytes."""
+
+    def is_ours(path: Path) -> bool:
+        with path.open("rb") as file:
+            head = file.read(within)
+        return any(beginning in head for beginning in beginnings)
+
+    return is_ours
+
+
+def json_with(*keys: str) -> Callable[[Path], bool]:
+    """A test of files: whether one is a JSON object that has all these keys."""
+
+    def is_ours(path: Path) -> bool:
+        found = read_json(path, "file")
+        return isinstance(found, dict) and all(key in found for key in keys)
+
+    return is_ours
+
+
+@contextmanager
+def replacing(path: str | Path, kind: Kind) -> Iterator[Path]:
+    """A temporary file beside ``path``, synced and renamed to it when the block succeeds.
+
+    Args:
+        path: The file to be written.
+        kind: What it will be.
+
+    Raises:
+        UsageError: If it may not (:func:`check_target`) or cannot be written.
+    """
+    path = Path(path)
+    check_target(path, kind)
+    temporary = temporary_name(path)
     try:
         yield temporary
         with temporary.open("rb+") as file:
@@ -99,9 +211,20 @@ def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def temporary_name(path: Path) -> Path:
+    """A new name beside ``path``, for a while; :func:`temporaries` finds it again."""
+    # Of its own, so that two writers never share a half-written file; the suffix stays last, since
+    # it picks the format of a picture.
+    return path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
+
+
 def temporaries(path: Path) -> list[Path]:
     """What writers of ``path`` left behind when they were killed."""
-    return list(path.parent.glob(f".{path.stem}.*{path.suffix}"))
+    # Exactly such names, and no others: ".mine.backup.json" may be somebody's own.
+    name = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{32}}{re.escape(path.suffix)}")
+    with suppress(OSError):
+        return [found for found in path.parent.iterdir() if name.fullmatch(found.name)]
+    return []
 
 
 def _sync_folder(folder: Path) -> None:
@@ -114,31 +237,95 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step."""
-    with replacing(path) as temporary:
+def write_bytes(path: str | Path, content: bytes, kind: Kind) -> None:
+    """Put ``content`` at ``path`` in one step; see :func:`replacing`."""
+    with replacing(path, kind) as temporary:
         temporary.write_bytes(content)
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write ``value`` as indented JSON, in one step."""
-    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+def write_json(path: str | Path, value: Any, kind: Kind) -> None:
+    """Write ``value`` as indented JSON, in one step; see :func:`replacing`."""
+    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode(), kind)
+
+
+# Far beyond what lorpman writes, and far below what exhausts memory or the stack.
+_LONGEST = 256 * 2**20
+_DEEPEST = 64
+_LARGEST = 2**63
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Read JSON; a missing or damaged file is a :class:`UsageError` that names it."""
+    """Read JSON from a file.
+
+    Args:
+        path: The file.
+        what: What it should be, for messages.
+
+    Raises:
+        UsageError: If it is missing, damaged, too long or too deep; the message names it.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _LONGEST:
+            raise UsageError(f"longer than {_LONGEST >> 20} MiB")
+        return parse_json(path.read_bytes())
     except FileNotFoundError:
         raise UsageError(f"no {what} at {path}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{what} {path} cannot be read: {error}") from None
 
 
-def is_checkpoint(path: Path) -> bool:
-    """Whether the file at ``path`` is one, of any version."""
+def parse_json(content: bytes | str) -> Any:
+    """Read JSON as everything from outside is read: with limits.
+
+    Args:
+        content: The text; bytes are UTF-8.
+
+    Raises:
+        UsageError: If it is no JSON, nested deeper than 64 levels, or holds a number that is not
+            finite or beyond 64 bits.
+
+    >>> parse_json('{"rank": 8}')
+    {'rank': 8}
+    >>> parse_json("[NaN]")
+    Traceback (most recent call last):
+    lorpman.errors.UsageError: NaN is not a number
+    """
     try:
-        with safe_open(path, framework="pt") as file:
-            return any(key.startswith("lorpman-checkpoint") for key in file.metadata() or {})
-    except (OSError, SafetensorError):
-        return False
+        text = content if isinstance(content, str) else content.decode("utf-8")
+        value = json.loads(text, parse_int=_int, parse_float=_float, parse_constant=_float)
+    except UsageError:
+        raise
+    except RecursionError:
+        raise UsageError(f"nested deeper than {_DEEPEST} levels") from None
+    except ValueError as error:
+        raise UsageError(f"no valid JSON: {error}") from None
+    if _depth(value) > _DEEPEST:
+        raise UsageError(f"nested deeper than {_DEEPEST} levels")
+    return value
+
+
+def _int(text: str) -> int:
+    # Measured first: to read thousands of digits is slow, and Python refuses it.
+    if len(text) > 20 or not -_LARGEST <= int(text) < _LARGEST:
+        raise UsageError(f"the number {text[:20]}... is too large")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise UsageError(f"{text[:20]} is not a number")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """How many lists and objects stand in each other; without recursion."""
+    depth, level = 0, [value]
+    while level and depth <= _DEEPEST:
+        inner = [
+            v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)
+        ]
+        if not inner:
+            break
+        depth, level = depth + 1, [value for values in inner for value in values]
+    return depth

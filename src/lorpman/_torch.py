@@ -24,6 +24,7 @@ __all__ = [
     "BATCH_NORMS",
     "CONVOLUTIONS",
     "NORMS_WITH_STATISTICS",
+    "attributes",
     "changes",
     "child_processes",
     "forget_lbfgs_history",
@@ -31,9 +32,11 @@ __all__ = [
     "insides_replaced",
     "is_compiled",
     "is_transformed",
+    "parameter_dictionary",
     "parameter_places",
     "parameters_replaced",
     "plain_attributes",
+    "replace_insides",
     "reset_parameters",
     "saved_tensor_hooks",
     "setup_as_compiled",
@@ -42,6 +45,7 @@ __all__ = [
     "tree_leaves",
     "tree_map",
     "tree_map_only",
+    "twin_modules",
 ]
 
 # What torch has as private base classes (_BatchNorm, _NormBase, _ConvNd), by public names. Lazy
@@ -129,6 +133,51 @@ def insides_replaced(
     finally:
         insides["_parameters"] = before
         del insides["forward"]
+
+
+def parameter_dictionary(module: nn.Module) -> dict[str, Any]:
+    """The dictionary in which a module looks for its parameters; None for one that it lacks."""
+    # Checked: torch 2.13.0. named_parameters leaves out what a module lacks.
+    return cast("dict[str, Any]", vars(module)["_parameters"])
+
+
+def replace_insides(
+    module: nn.Module, parameters: dict[str, Any], forward: Callable[..., Any] | None = None
+) -> None:
+    """Give a module another dictionary of parameters, and perhaps another forward, for good."""
+    # Checked: torch 2.13.0. No public way lets a parameter be computed when it is asked for.
+    vars(module)["_parameters"] = parameters
+    if forward is not None:
+        vars(module)["forward"] = forward
+
+
+def twin_modules(network: nn.Module) -> dict[nn.Module, nn.Module]:
+    """New modules of the same classes, with the same dictionaries of parameters, buffers and hooks.
+
+    Args:
+        network: Any module.
+
+    Returns:
+        For every module of the network its twin, the whole network first.
+    """
+    # Checked: torch 2.13.0. copy.copy does this for one module, and leaves its children shared.
+    twins: dict[nn.Module, nn.Module] = {}
+    for module in network.modules():
+        # Not the class's own __new__, with which FSDP gives out other classes.
+        twins[module] = object.__new__(type(module))
+        vars(twins[module]).update(vars(module))
+    for module, twin in twins.items():
+        children = vars(module)["_modules"].items()
+        vars(twin)["_modules"] = {n: None if c is None else twins[c] for n, c in children}
+    return twins
+
+
+def attributes(module: nn.Module) -> Iterator[Any]:
+    """What a module holds beside its children, parameters and buffers."""
+    # Checked: torch 2.13.0. No public function tells its own attributes from those of torch.
+    for name, value in vars(module).items():
+        if name not in ("_modules", "_parameters", "_buffers"):
+            yield value
 
 
 def reset_parameters(module: nn.Module) -> bool:

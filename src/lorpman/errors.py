@@ -18,6 +18,10 @@ class NotFinite(UsageError):
     """Weights, outputs, losses or scores hold NaN or infinity; the message names where."""
 
 
+class UserNotice(UserWarning):
+    """Something that a user should know and that stops nothing; the command line prints it."""
+
+
 class TrainingDiverged(RuntimeError):
     """A loss or a weight became NaN or infinite; the message names task, step and preference."""
 
@@ -34,6 +38,10 @@ class TrainingInterrupted(RuntimeError):
         super().__init__(message)
         self.code = 128 + signal
         """The exit code that a shell expects."""
+
+    def __reduce__(self) -> tuple[type, tuple[str, int]]:
+        """How another process gets it: with both arguments, where the base class keeps one."""
+        return type(self), (str(self), self.code - 128)
 
 
 class ProcessLost(RuntimeError):

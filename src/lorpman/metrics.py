@@ -90,9 +90,20 @@ class Mean:
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """1 where the predicted class is the target, else 0: ``[n, classes]``, ``[n]`` to ``[n]``.
+    """1 where the predicted class is the target, else 0.
 
-    Binary logits, ``[n]`` or ``[n, 1]``, predict class 1 where they are above 0.
+    Args:
+        output: Logits ``[n, classes]``; or binary ones, ``[n]`` or ``[n, 1]``, which predict class
+            1 where they are above 0.
+        target: The true classes ``[n]``.
+
+    Returns:
+        One value per sample, ``[n]``.
+
+    >>> accuracy(torch.tensor([[2.0, 1.0], [0.0, 1.0]]), torch.tensor([0, 0]))
+    tensor([1., 0.])
+    >>> accuracy(torch.tensor([-0.3, 0.7]), torch.tensor([0, 1]))
+    tensor([1., 1.])
     """
     for name, value in (("output", output), ("target", target)):
         check_kind(name, value, Tensor, "a tensor")
@@ -109,9 +120,14 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
 
 
 def huber(output: Tensor, target: Tensor) -> Tensor:
-    """The Huber loss (delta 1), a mean ``[]``: ``[n]`` or ``[n, 1]`` against ``[n]``.
+    """The Huber loss (delta 1); UTKFace's age is trained and scored with it.
 
-    UTKFace's age is trained and scored with it.
+    Args:
+        output: Predicted numbers, ``[n]`` or ``[n, 1]``.
+        target: The true ones, ``[n]``.
+
+    Returns:
+        The mean, ``[]``.
 
     Raises:
         UsageError: If the shapes differ by more than dimensions of size 1.
@@ -120,18 +136,29 @@ def huber(output: Tensor, target: Tensor) -> Tensor:
 
 
 def cross_entropy(output: Tensor, target: Tensor) -> Tensor:
-    """Cross-entropy, a mean ``[]`` over the targets that are not -1 (void).
+    """Cross-entropy over the targets that are not -1 (void).
 
-    ``[n, classes, ...]`` against ``[n, ...]``. A batch that is void throughout costs 0.
+    Args:
+        output: Logits ``[n, classes, ...]``.
+        target: Classes ``[n, ...]``.
+
+    Returns:
+        The mean, ``[]``; 0 for a batch that is void throughout.
     """
+    # torch's own mean over no target at all would be NaN.
     valid = (target != -1).sum().clamp(min=1)
     return functional.cross_entropy(output, target, ignore_index=-1, reduction="sum") / valid
 
 
 def depth_l1(output: Tensor, target: Tensor) -> Tensor:
-    """The absolute error, a mean ``[]`` over pixels of known (non-zero) depth; 0 if there are none.
+    """The absolute error over pixels of known (non-zero) depth.
 
-    ``[n, 1, h, w]`` against ``[n, 1, h, w]`` or ``[n, h, w]``.
+    Args:
+        output: Predicted depths ``[n, 1, h, w]``.
+        target: True ones, ``[n, 1, h, w]`` or ``[n, h, w]``; 0 where unknown.
+
+    Returns:
+        The mean, ``[]``; 0 if no depth is known.
 
     Raises:
         UsageError: If the shapes differ by more than dimensions of size 1.

@@ -63,6 +63,8 @@ class Stratified:
         from scipy.special import betaincinv
 
         num_tasks, count = _size(num_tasks, count)
+        # Stick-breaking: a task takes a Beta-distributed part of what those before it have left. Of
+        # each part, one draw lies in every count-th of its probability: a Latin hypercube.
         drawn = torch.rand(count, num_tasks - 1, generator=generator, dtype=torch.float64)
         ranges = torch.rand(count, num_tasks - 1, generator=generator).argsort(0)
         levels = ((ranges + drawn) / count).numpy()
@@ -70,6 +72,7 @@ class Stratified:
         taken = torch.from_numpy(betaincinv(self.concentration, left_over.numpy(), levels))
         left = torch.cat([torch.ones(count, 1), (1 - taken).cumprod(1)], 1)
         alphas = left * torch.cat([taken, torch.ones(count, 1)], 1)
+        # The first task of the stick is spread best: in turn, so that none is favoured.
         return alphas[:, torch.randperm(num_tasks, generator=generator)].float()
 
 
@@ -79,8 +82,8 @@ class Angles:
     For more tasks, where there is no such order, uniform draws from the simplex.
 
     Args:
-        edge: So many radians are left out at both ends, as PHN-HVI does (0.1: weights from 0.091
-            to 0.909).
+        edge: How many radians are left out at both ends, as in PHN-HVI (0.1: weights from 0.091 to
+            0.909).
 
     Raises:
         ValueError: If ``edge`` is negative, or leaves nothing between the ends.

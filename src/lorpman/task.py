@@ -4,8 +4,9 @@ Which way is better is asked here and nowhere else: everything that depends on i
 of a score to the words under an axis, is a part of the task's :class:`Direction`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lorpman._torch import tree_leaves, tree_map_only
 from lorpman.errors import UsageError, check_kind, finite_number, shown
 from lorpman.metrics import Measure, Score, as_score
 
@@ -85,9 +87,17 @@ class Task:
             average, such as mIoU.
         maximise: Whether a bigger score is better.
         reference: The worst score that hypervolume counts.
+        missing: The value of a target that stands for no label, such as ``float("nan")`` or -1.
+            A sample without a label counts neither in the loss nor in the score; one whose
+            target has several values is left out where all of them are missing.
+        classes: What the classes are called, in the order of the output, where it has one value
+            per class; pages show these names instead of numbers.
+        show: ``show(output)`` says in words what the network means by its output for one sample,
+            where neither a class nor the plain numbers say it.
 
     Raises:
-        UsageError: If ``maximise`` is no bool, or ``reference`` is not finite.
+        UsageError: If ``maximise`` is no bool, ``reference`` is not finite, or two classes have
+            one name.
     """
 
     name: str
@@ -95,11 +105,19 @@ class Task:
     score: Measure | Score
     maximise: bool = True
     reference: float = 0.0
+    missing: float | None = None
+    classes: Sequence[str] = ()
+    show: Callable[[Tensor], str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.maximise, bool):
             raise UsageError(f"maximise must be True or False, got {shown(self.maximise)}")
         finite_number(f"the reference of '{self.name}'", self.reference)
+        if isinstance(self.classes, str) or len(set(self.classes)) < len(self.classes):
+            raise UsageError(
+                f"the classes of '{self.name}' must be a list of different names, "
+                f"got {self.classes!r}"
+            )
 
     @property
     def direction(self) -> Direction:
@@ -109,6 +127,44 @@ class Task:
     def metric(self) -> Score:
         """The score as sums over batches."""
         return as_score(self.score)
+
+    def labelled(self, output: Any, target: Any) -> tuple[Any, Any, int]:
+        """The samples of a batch that have a label, and how many they are.
+
+        Args:
+            output: What the network gave for this task; of any structure.
+            target: Its target.
+
+        Returns:
+            Output and target of those samples, and their number.
+
+        Raises:
+            UsageError: If labels may be missing, and the target is no tensor.
+        """
+        if self.missing is None:
+            return output, target, _length(target)
+        if not isinstance(target, Tensor):
+            raise UsageError(
+                f"missing labels of task '{self.name}' need a tensor as its target, found "
+                f"{type(target).__name__}"
+            )
+        absent = target.isnan() if math.isnan(self.missing) else target == self.missing
+        present = ~absent.flatten(1).all(1) if absent.ndim > 1 else ~absent
+        kept = tree_map_only(Tensor, lambda value: value[present], output)
+        return kept, target[present], int(present.sum())
+
+    def loss_of(self, output: Any, target: Any) -> Tensor:
+        """The loss over the samples that have a label; zero where none has.
+
+        Args:
+            output: What the network gave for this task.
+            target: Its target.
+        """
+        output, target, count = self.labelled(output, target)
+        if count == 0:
+            # With a graph, so that gradients are zero and not absent.
+            return torch.stack([o.sum() for o in tree_leaves(output) if o is not None]).sum() * 0
+        return self.loss(output, target)
 
 
 def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
@@ -130,12 +186,27 @@ def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
         raise UsageError(f"task names must differ, got {', '.join(names)}")
 
 
+def _length(target: Any) -> int:
+    """How many samples a target of any structure is of."""
+    return next((len(v) for v in tree_leaves(target) if isinstance(v, Tensor) and v.ndim), 1)
+
+
+def batch_length(batch: Any) -> int:
+    """How many samples a batch ``(x, y)`` has; the first target says it.
+
+    >>> batch_length((torch.zeros(3, 2), [torch.zeros(3), torch.zeros(3)]))
+    3
+    """
+    _, y = unpack(batch)
+    return _length(vars(y) if is_dataclass(y) else y)
+
+
 def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
     """Split a network's output, or a batch's targets, into one entry per task.
 
     Args:
-        values: A sequence with one entry per task, a mapping from task names, or a tensor
-            ``[n, m, ...]`` whose column ``i`` belongs to task ``i``.
+        values: A sequence with one entry per task, a mapping or dataclass with the names of the
+            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``.
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 
@@ -143,6 +214,8 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
         UsageError: If ``values`` has no entry for some task, or is something else.
     """
     m = len(tasks)
+    if is_dataclass(values) and not isinstance(values, Mapping):
+        values = vars(values)
     if isinstance(values, Mapping):
         missing = [task.name for task in tasks if task.name not in values]
         if missing:
@@ -187,7 +260,7 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task], trained: bool
         per_task(targets, tasks, "the batch's targets"),
         strict=True,
     )
-    losses = [task.loss(output, target) for task, output, target in pairs]
+    losses = [task.loss_of(output, target) for task, output, target in pairs]
     for task, loss in zip(tasks, losses, strict=True):
         if not isinstance(loss, Tensor):
             raise UsageError(

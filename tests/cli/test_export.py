@@ -46,5 +46,5 @@ def test_an_export_never_replaces_the_run(capsys, trained):
     before = files(trained)
     to = trained / "checkpoint.safetensors"
     message = refused(capsys, "export", trained, "--alpha", "0.3,0.7", "--to", to)
-    assert "is the checkpoint of a run" in message
+    assert "it is a part of the run there" in message
     assert files(trained) == before

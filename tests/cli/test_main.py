@@ -120,13 +120,36 @@ def test_errors_become_one_line_and_an_exit_code(capsys, monkeypatch, error, cod
     assert run(capsys, "train", "toy") == (code, "", f"lorpman: {said}\n")
 
 
-def test_errors_of_the_program_are_not_hidden(monkeypatch):
-    def fail(*arguments, **options):
-        raise ZeroDivisionError
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_error_that_nobody_expected_is_one_line_unless_more_is_asked_for(
+    capsys, monkeypatch, debug
+):
+    def fail(given, **options):
+        assert given == ["problems"]
+        raise ZeroDivisionError("two\nlines")
 
     monkeypatch.setattr(command_line_main, "app", fail)
-    with pytest.raises(ZeroDivisionError):
-        command_line_main.main(["problems"])
+    code, out, err = run(capsys, "problems", *(["--debug"] if debug else []))
+    assert (code, out) == (1, "")
+    *trace, line = err.splitlines()
+    assert line.startswith("lorpman: unexpected error, which should be reported: ZeroDivisionError")
+    assert ("--debug" in line) != debug
+    assert bool(trace) == debug
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't allocate memory: 4 GB")])
+def test_too_little_memory_is_bad_input(capsys, monkeypatch, error):
+    def fail(given, **options):
+        raise error
+
+    monkeypatch.setattr(command_line_main, "app", fail)
+    assert "not enough memory" in refused(capsys, "problems")
+
+
+def test_a_reader_that_has_gone_is_no_news(tmp_path):
+    reader = f"{sys.executable} -m lorpman methods | true"
+    done = subprocess.run(["bash", "-c", reader], capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 def test_only_our_own_warnings_are_shown(capsys):

@@ -7,9 +7,18 @@ from lorpman.cli.options import read_alpha, read_names, read_overrides, read_sco
 from lorpman.errors import UsageError
 
 
-def test_epochs_win_over_set():
-    assert read_overrides(["epochs=5", "rank=4"], epochs=2) == {"epochs": 2, "rank": 4}
+def test_epochs_are_given_once():
+    assert read_overrides(["rank=4"], epochs=2) == {"epochs": 2, "rank": 4}
+    assert read_overrides(["epochs=2"], epochs=2) == {"epochs": 2}
     assert read_overrides(None) == {}
+    with pytest.raises(UsageError, match="given twice, found --epochs 2 and --set epochs=5"):
+        read_overrides(["epochs=5", "rank=4"], epochs=2)
+
+
+@pytest.mark.parametrize("text", ["-1", "x", str(2**63), "9" * 5000, "1,,2", "1.0"])
+def test_a_seed_that_no_generator_takes_is_refused(text):
+    with pytest.raises(UsageError, match="--seeds expects"):
+        read_seeds(text)
 
 
 def test_a_preference_has_one_weight_per_task():

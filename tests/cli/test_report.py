@@ -1,6 +1,6 @@
 """``lorpman report``: where the file goes; what is in it is tested in tests/explorer."""
 
-from command_line import refused, run
+from command_line import files, refused, run
 
 
 def test_a_report_is_written_where_asked(capsys, trained, tmp_path):
@@ -16,3 +16,16 @@ def test_a_report_is_written_where_asked(capsys, trained, tmp_path):
 def test_bad_input_is_one_line(capsys, tmp_path, trained):
     assert "no run directory" in refused(capsys, "report", tmp_path / "none")
     assert "cannot write" in refused(capsys, "report", trained, "--to", tmp_path / "no" / "r.html")
+
+
+def test_a_report_never_replaces_something_else(capsys, tmp_path, trained):
+    (tmp_path / "thesis.html").write_text("<title>Years of work</title>")
+    before = files(trained)
+    for name in before:
+        message = refused(capsys, "report", trained, "--to", trained / name)
+        assert "it is a part of the run there" in message or "ends in .html" in message
+    assert "not a report" in refused(capsys, "report", trained, "--to", tmp_path / "thesis.html")
+    assert files(trained) == before
+    assert (tmp_path / "thesis.html").read_text() == "<title>Years of work</title>"
+    for _ in range(2):
+        assert run(capsys, "report", trained, "--to", tmp_path / "report.html")[0] == 0

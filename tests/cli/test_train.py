@@ -133,3 +133,38 @@ def test_loggers_hold_what_the_metrics_hold(capsys, tmp_path):
     message = refused(capsys, "train", "toy", "--out", tmp_path / "no", "--logger", "wandb")
     assert "unknown logger 'wandb'" in message
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--checkpoint-every", "0"],
+        ["--checkpoint-every", "-1"],
+        ["--set", "window=1000000000000"],
+        ["--set", "batch_size=1000000000000000000000"],
+        ["--set", "learning_rate=1.0e+30"],
+        ["--nodes", "2"],
+        ["--epochs", "2", "--set", "epochs=5"],
+        ["--logger", "nobody"],
+    ],
+)
+def test_a_training_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch, options):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "runs").mkdir()
+    out = tmp_path / "runs" / "deeper" / "run"
+    code, _, err = run(capsys, "train", "multidigits", "--out", out, "--quiet", *options)
+    assert code == 2
+    assert err.startswith("lorpman: ")
+    assert err.count("\n") == 1
+    assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]
+
+
+@pytest.mark.slow
+def test_several_machines_without_their_environment_are_refused_within_seconds(tmp_path):
+    kept = {k: v for k, v in os.environ.items() if k not in ("MASTER_ADDR", "NODE_RANK", "RANK")}
+    started = command("train", "multidigits", "--nodes", "2", "--out", tmp_path / "run")
+    done = subprocess.run(started, env=kept, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "torchrun" in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_kind_of_run_says_what_can_be_chosen(digits, rivals, toy, tmp_path):
     runs = open_runs([digits, *rivals.values()], tmp_path)
-    modes = {run.spec.method.name: run.mode for run in runs}
+    modes = {run.origin.method: run.mode for run in runs}
     assert modes == {
         "lorpman": "any",
         "pamal": "any",
@@ -33,7 +33,7 @@ def test_every_kind_of_run_says_what_can_be_chosen(digits, rivals, toy, tmp_path
         for run in runs:
             assert all(0 <= score <= 1 for score in asker.ask(run.key, [0.3, 0.7]))
         # Between members there is nothing: a preference is answered by the nearest one.
-        members = next(run for run in runs if run.spec.method.name == "pmtl")
+        members = next(run for run in runs if run.origin.method == "pmtl")
         near = members.front.alphas[0] * 0.99 + 0.005
         assert asker.ask("pmtl", near.tolist()) == asker.ask(
             "pmtl", members.front.alphas[0].tolist()

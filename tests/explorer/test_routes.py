@@ -74,7 +74,7 @@ def test_a_run_may_have_any_name(window, digits, tmp_path):
 
 def test_pictures_are_those_of_the_samples(served):
     live = served.queries.live_runs["digits"]
-    for card, content in enumerate(live.samples.pictures):
+    for card, content in enumerate(one.picture for one in live.samples.inputs):
         answer = Asker(served).get(f"pictures/digits/{card}")
         assert answer.mimetype == "image/png"
         assert answer.data == content

@@ -1,17 +1,15 @@
 """Inputs to look at."""
 
-import io
-
-import pytest
 import torch
-from PIL import Image
+from torch import nn
 
+import lorpman as lp
 from lorpman.explorer.samples import (
     Prediction,
     _one_per_task,
     choose_samples,
+    class_name,
     first_samples,
-    picture,
 )
 
 
@@ -50,16 +48,59 @@ def test_only_another_class_is_a_flip():
     assert not Prediction(0, "0.31", None).flipped(Prediction(0, "0.32", None))
 
 
-@pytest.mark.parametrize(
-    ("shape", "size"), [((1, 12, 8), (64, 96)), ((3, 96, 96), (96, 96)), ((10,), (96, 96))]
-)
-def test_images_and_rows_of_tables_become_pictures(shape, size):
-    image = Image.open(io.BytesIO(picture(torch.randn(shape))))
-    assert image.size == size
-    low, high = image.convert("L").getextrema()
-    assert low < high
+def _tables(n=40):
+    """Rows ``{"income": ..., "place": ...}`` and two tasks: a class with a name, and a number."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 6)
+            self.kind, self.size = nn.Linear(6, 2), nn.Linear(6, 1)
+
+        def forward(self, x):
+            hidden = self.body(torch.cat([x["income"][:, None], x["place"]], 1))
+            return [self.kind(hidden), self.size(hidden)]
+
+    torch.manual_seed(0)
+    tasks = [
+        lp.Task("kind", nn.functional.cross_entropy, lp.accuracy, classes=["cat", "dog"]),
+        lp.Task("size", nn.functional.mse_loss, nn.functional.mse_loss, maximise=False,
+                show=lambda output: f"{output.item() * 100:.0f} cm"),
+    ]  # fmt: skip
+    x = {"income": torch.randn(n), "place": torch.randn(n, 2)}
+    return Net(), tasks, (x, [torch.randint(2, (n,)), torch.randn(n, 1)])
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (2, 4, 4), (4, 4)])
-def test_what_is_no_picture_has_none(shape):
-    assert picture(torch.zeros(shape)) is None
+class _OneNetwork:
+    """Enough of a manifold for choosing samples: every preference has the same network."""
+
+    num_tasks = 2
+
+    def __init__(self, network):
+        self.solution = lambda alpha: network
+
+
+def test_names_stand_for_classes_and_words_for_numbers():
+    network, tasks, batch = _tables()
+    samples = choose_samples(_OneNetwork(network), tasks, batch)
+    with torch.no_grad():
+        outputs = network(samples.x)
+    for card, (kind, size) in enumerate(samples.balanced):
+        label = int(outputs[0][card].argmax())
+        assert kind.text == ["cat", "dog"][label]
+        assert kind.truth == ["cat", "dog"][int(samples.y[0][card])]
+        assert kind.right == (kind.text == kind.truth)
+        assert size.text == f"{float(outputs[1][card]) * 100:.0f} cm"
+        assert size.right is None
+    assert class_name(tasks[0], 7) == "7", "a head may be wider than the classes"
+
+
+def test_inputs_in_a_dict_are_cut_and_shown_as_the_problem_says():
+    network, tasks, (x, y) = _tables()
+    samples = choose_samples(_OneNetwork(network), tasks, (x, y))
+    assert samples.x["place"].shape == (8, 2)
+    assert [name for name, _ in samples.inputs[0].row] == ["income", "place"]
+    told = choose_samples(
+        _OneNetwork(network), tasks, (x, y), lambda one: f"earns {one['income']:.2f}"
+    )
+    assert [one.text for one in told.inputs] == [f"earns {v:.2f}" for v in told.x["income"]]

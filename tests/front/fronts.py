@@ -24,6 +24,7 @@ def mixed() -> Front:
 def random_front(losses: bool = True) -> Front:
     generator = torch.Generator().manual_seed(0)
     alphas = torch.rand(7, 3, generator=generator)
+    alphas /= alphas.sum(dim=1, keepdim=True)
     scores = torch.rand(7, 3, generator=generator, dtype=torch.float64) / 3
     extra = torch.rand(7, 3, generator=generator, dtype=torch.float64) if losses else None
     return Front(alphas, scores, ("a", "b", "ç"), (True, False, True), (0.0, 0.5, -1.0), extra, "x")

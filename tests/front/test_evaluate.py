@@ -133,3 +133,18 @@ def test_a_loss_or_a_score_that_is_not_finite_is_no_result(part):
     tasks = [_tasks()[0], lp.Task("odd", **measures)]
     with pytest.raises(lp.UsageError, match=rf"the {part} of task 'odd' is inf at preference"):
         lp.evaluate(_model(), tasks, batches(_data(), 20))
+
+
+def test_labels_that_are_missing_count_in_no_score():
+    model = lp.Single(nn.Linear(1, 2), num_tasks=2)
+    nan = float("nan")
+    tasks = [lp.Task(n, F.mse_loss, F.mse_loss, False, missing=nan) for n in "ab"]
+    x, y = torch.ones(4, 1), torch.tensor([[0.0, 1.0], [nan, 1.0], [nan, 1.0], [nan, 1.0]])
+    whole = lp.evaluate(model, tasks, [(x, y)])
+    # The second batch has no label of the first task at all.
+    parts = lp.evaluate(model, tasks, [(x[:2], y[:2]), (x[2:], y[2:])])
+    kept = lp.evaluate(model, tasks, [(x[:1], y[:1])])
+    torch.testing.assert_close(whole.scores, parts.scores)
+    torch.testing.assert_close(whole.losses[:, 0], kept.losses[:, 0])
+    with pytest.raises(lp.UsageError, match="no sample has a label for task 'a'"):
+        lp.evaluate(model, tasks, [(x[2:], y[2:])])

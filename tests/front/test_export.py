@@ -81,7 +81,7 @@ def test_a_checkpoint_is_never_written_over(tmp_path):
     to = tmp_path / "checkpoint.safetensors"
     checkpoint.save({"weight": torch.zeros(2)}, to)
     before = to.read_bytes()
-    with pytest.raises(lp.UsageError, match="is the checkpoint of a run"):
+    with pytest.raises(lp.UsageError, match="is not an exported network"):
         lp.export(exportable(), ALPHA, to)
     assert to.read_bytes() == before
     assert names_in(tmp_path) == [to.name]

@@ -36,7 +36,7 @@ def test_the_file_is_plain_json_with_short_numbers(tmp_path: Path) -> None:
 
 def test_losses_that_were_not_finite_are_refused(tmp_path: Path) -> None:
     """Older files hold null there."""
-    front = Front(torch.ones(1, 2), torch.ones(1, 2), ("a", "b"), (True, True), (0.0, 0.0))
+    front = Front(torch.full((1, 2), 0.5), torch.ones(1, 2), ("a", "b"), (True, True), (0.0, 0.0))
     front.save(tmp_path / "front.json")
     text = (tmp_path / "front.json").read_text().rstrip().removesuffix("}").rstrip()
     (tmp_path / "front.json").write_text(text + ', "losses": [[null, 1.0]]}')
@@ -46,7 +46,7 @@ def test_losses_that_were_not_finite_are_refused(tmp_path: Path) -> None:
 
 def test_scores_are_saved_even_where_no_float_holds_the_volume(tmp_path: Path) -> None:
     names, up = tuple(f"t{i}" for i in range(40)), (True,) * 40
-    front = Front(torch.ones(1, 40), torch.full((1, 40), 1e-9), names, up, (0.0,) * 40)
+    front = Front(torch.full((1, 40), 1 / 40), torch.full((1, 40), 1e-9), names, up, (0.0,) * 40)
     front.save(tmp_path / "front.json")
     assert_same_front(Front.load(tmp_path / "front.json"), front)
 
@@ -92,10 +92,40 @@ def test_other_files_are_not_fronts(tmp_path: Path, content: bytes) -> None:
         Front.load(tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alphas", [[0.5, 0.7]] * 5),
+        ("alphas", [[-1.0, 2.0]] * 5),
+        ("alphas", [[10**400, 0]] * 5),
+        ("scores", [[10**400, 0]] * 5),
+        ("reference", [10**400, 0]),
+        ("label", [[[]]]),
+    ],
+)
+def test_numbers_that_no_front_has_are_refused(tmp_path: Path, key: str, value: object) -> None:
+    path = tmp_path / "front.json"
+    curve().save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    if key == "label":
+        Front.load(path)  # a label is any text
+        return
+    with pytest.raises(UsageError, match=r"front\.json' is not a front file"):
+        Front.load(path)
+
+
+def test_a_front_never_replaces_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("years of work")
+    with pytest.raises(UsageError, match="not a front of lorpman"):
+        curve().save(path)
+    assert path.read_text() == "years of work"
+
+
 def test_missing_files_and_folders_are_usage_errors(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read front file .*nowhere"):
         Front.load(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match=r"cannot write .*No such file"):
+    with pytest.raises(UsageError, match=r"cannot write .*there is no folder"):
         curve().save(tmp_path / "nowhere" / "front.json")
     with pytest.raises(UsageError, match="cannot write"):
         curve().save(tmp_path)

@@ -95,3 +95,32 @@ def test_an_assignment_that_cannot_be_read_is_refused(assignment):
 def test_a_setting_of_no_group_is_refused_with_the_nearest_name():
     with pytest.raises(UsageError, match="unknown setting 'epoch'; did you mean 'epochs'"):
         distribute({"epoch": 3}, {"training": TrainingSettings})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2020-13-45",
+        "!!int a",
+        "9" * 5000,
+        "[" * 3000,
+        "&a [*a]",
+        "x" * 20_000,
+        "!!python/name:os.x",
+    ],
+    ids=range(7),
+)
+def test_a_value_that_cannot_be_read_is_one_short_line(text):
+    with pytest.raises(UsageError, match=r"^--set rank: cannot read the value '") as refused:
+        parse_assignments([f"rank={text}"])
+    assert len(str(refused.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("window", 10**12), ("batch_size", 10**21), ("epochs", 10**7), ("ramp_epochs", 2**31)],
+)
+def test_a_number_beyond_all_use_is_refused(key, value):
+    with pytest.raises(UsageError, match=f"^setting {key}: .* got "):
+        distribute({key: value}, {"training": TrainingSettings})
+    assert TrainingSettings(learning_rate=10**30).learning_rate == 1e30

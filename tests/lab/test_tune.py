@@ -61,7 +61,7 @@ def test_bad_input_is_refused(capsys, tmp_path, monkeypatch, options, message):
 def test_a_foreign_study_file_is_left_alone(capsys, tmp_path):
     (tmp_path / "study").write_text("years of work\n")
     options = ["--search", "scale=1,2", "--epochs", 1, "--study", tmp_path / "study"]
-    assert "as a study file" in refused(capsys, "tune", "toy", *options)
+    assert "not a study of lorpman" in refused(capsys, "tune", "toy", *options)
     assert (tmp_path / "study").read_text() == "years of work\n"
 
 

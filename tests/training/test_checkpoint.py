@@ -120,18 +120,30 @@ def test_two_are_kept_where_there_are_no_hard_links(tmp_path, path, monkeypatch)
     test_two_checkpoints_are_kept(tmp_path, path)
 
 
-def test_a_link_that_a_killed_writer_left_is_no_obstacle(tmp_path, path):
-    (tmp_path / ".c.link.safetensors").write_bytes(b"old")
-    test_two_checkpoints_are_kept(tmp_path, path)
+def _training(epochs, **more):
+    """The state of a training, as far as a checkpoint looks at it."""
+    return {
+        "epochs_done": epochs,
+        "steps_done": 0,
+        "losses": torch.zeros(2),
+        "seconds": 1.0,
+        "frozen": False,
+        "model": {"weight": torch.ones(100)},
+        "rule": {},
+        "optimizer": {"state": {0: {"step": torch.tensor(1.0)}}, "param_groups": [{"lr": 0.1}]},
+        "scheduler": None,
+        "processes": [{"preferences": torch.zeros(3), "random": {}, "data": None}],
+        **more,
+    }
 
 
 def test_either_of_the_two_is_something_to_resume_from(path):
     assert not checkpoint.exists(path)
-    checkpoint.save({"value": 1}, path)
+    checkpoint.save(_training(1), path)
     assert checkpoint.exists(path)
     path.rename(previous(path))
     assert checkpoint.exists(path)
-    assert checkpoint.load_latest(path) == {"value": 1}
+    assert checkpoint.load_latest(path)["epochs_done"] == 1
 
 
 def test_every_flipped_bit_is_found(path):
@@ -186,17 +198,16 @@ def test_the_checksum_holds_values_shapes_types_and_names(path, change):
 @pytest.mark.parametrize("damage", ["truncate", "flip"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(path, damage):
     for value in (1, 2):
-        checkpoint.save({"value": value, "weight": torch.ones(100)}, path)
+        checkpoint.save(_training(value), path)
     content = bytearray(path.read_bytes())
     if damage == "truncate":
         content = content[: len(content) // 2]
     else:
-        content[-100] ^= 4
+        content[-20] ^= 4
     path.write_bytes(content)
     said = r"^checkpoint .*damaged.*; continuing from the one before, c\.previous\.safetensors$"
-    with pytest.warns(CheckpointWarning, match=said) as warned:
-        assert checkpoint.load_latest(path)["value"] == 1
-    assert warned[0].filename == __file__
+    with pytest.warns(CheckpointWarning, match=said):
+        assert checkpoint.load_latest(path)["epochs_done"] == 1
     previous(path).write_bytes(b"nothing")
     with pytest.raises(
         UsageError, match=r"damaged.*; and so is the one before: checkpoint .*previous.*damaged"
@@ -205,10 +216,56 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(path, damage):
 
 
 def test_leftovers_of_a_killed_writer_are_removed(tmp_path, path):
-    checkpoint.save({"value": 1}, path)
-    (tmp_path / ".c.0123456789abcdef.safetensors").write_bytes(b"half a file")
-    assert checkpoint.load_latest(path) == {"value": 1}
-    assert list(tmp_path.iterdir()) == [path]
+    checkpoint.save(_training(1), path)
+    (tmp_path / f".c.{'0123456789abcdef' * 2}.safetensors").write_bytes(b"half a file")
+    others = tmp_path / ".c.backup.safetensors"
+    others.write_bytes(b"of somebody else")
+    assert checkpoint.load_latest(path)["epochs_done"] == 1
+    assert sorted(tmp_path.iterdir()) == [others, path]
+
+
+def test_a_folder_or_another_file_is_never_taken_for_a_checkpoint(tmp_path, path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "thesis.txt").write_text("years of work")
+    previous(path).write_text("more of it")
+    for target in (tmp_path / "folder", tmp_path / "thesis.txt", path):
+        before = sorted(tmp_path.rglob("*"))
+        for write in (checkpoint.check_writable, lambda target: checkpoint.save({"a": 1}, target)):
+            with pytest.raises(UsageError, match="cannot write"):
+                write(target)
+        assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert previous(path).read_text() == "more of it"
+
+
+def test_a_damaged_checkpoint_may_be_written_over_where_one_before_it_shows_what_it_was(path):
+    for epochs in (1, 2):
+        checkpoint.save(_training(epochs), path)
+    path.write_bytes(b"nothing")
+    checkpoint.check_writable(path)
+    checkpoint.save(_training(2), path)
+    assert checkpoint.load(path)["epochs_done"] == 2
+
+
+def test_a_damaged_checkpoint_comes_with_the_whole_one_before_it(path):
+    for epochs in (1, 2):
+        checkpoint.save(_training(epochs), path)
+    assert torch.equal(checkpoint.load_model(path)["weight"], torch.ones(100))
+    path.write_bytes(path.read_bytes()[:-3])
+    said = r"damaged.*; the one before is whole: .* rename .*c\.previous\.safetensors to c\."
+    with pytest.raises(checkpoint.DamagedCheckpoint, match=said):
+        checkpoint.load_model(path)
+    previous(path).unlink()
+    with pytest.raises(checkpoint.DamagedCheckpoint) as refused:
+        checkpoint.load_model(path)
+    assert "the one before" not in str(refused.value)
+
+
+def test_a_forged_checkpoint_is_not_resumed_from(path):
+    checkpoint.save(_training(1), path)
+    checkpoint.save(_training("x"), path)
+    with pytest.warns(CheckpointWarning, match="epochs_done: Input should be a valid integer"):
+        assert checkpoint.load_latest(path)["epochs_done"] == 1
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):

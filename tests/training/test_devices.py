@@ -98,10 +98,25 @@ class _Recorded:
         self.events.append("launched")
 
 
+def test_machines_that_nobody_told_of_each_other_are_refused_at_once(monkeypatch):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "RANK", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    Engine(1, 1).check_environment()
+    with pytest.raises(lp.UsageError, match="MASTER_ADDR, MASTER_PORT, NODE_RANK"):
+        Engine(1, 2).start([])
+    monkeypatch.setenv("MASTER_ADDR", "10.0.0.1")
+    with pytest.raises(lp.UsageError, match="but MASTER_PORT, NODE_RANK of"):
+        Engine(1, 2).check_environment()
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    Engine(1, 2).check_environment()
+
+
 @pytest.mark.parametrize(("size", "strategy"), [((1, 1), "auto"), ((2, 1), "ddp"), ((1, 2), "ddp")])
 def test_several_processes_are_watched_before_they_are_started(monkeypatch, size, strategy):
     monkeypatch.setattr("lightning_fabric.Fabric", _Recorded)
     monkeypatch.setattr(devices, "watch_for_deaths", lambda fabric: fabric.events.append("watched"))
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK"):
+        monkeypatch.setenv(name, "0")
     fabric = Engine(*size).start([])
     assert fabric.options == {
         "devices": size[0],

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,13 @@ from lorpman.cli.options import DataDirectory
 from lorpman.cli.output import print_field, warn
 from lorpman.errors import UsageError
 
+if TYPE_CHECKING:
+    from lorpman.lab.bench.benchmark_row import BenchmarkRow
+
+_Problem = Annotated[
+    str | None,
+    typer.Argument(metavar="[PROBLEM]", help="A name, mine.py or package.module:NAME"),
+]
 _Quick = Annotated[
     bool, typer.Option("--quick", help="Fewer rounds and smaller networks: two minutes.")
 ]
@@ -23,13 +30,17 @@ _Threads = Annotated[
 
 
 def bench(
+    problem: _Problem = None,
     quick: _Quick = False,
     out: _Out = Path("runs/bench"),
     only: _Only = None,
     threads: _Threads = None,
     data: DataDirectory = None,
 ) -> None:
-    """Measure what a front costs beside plain training; print a table, write JSON and pictures."""
+    """Measure what a front costs beside plain training; print a table, write JSON and pictures.
+
+    With PROBLEM, a training step on it; without, every part of our own benchmark.
+    """
     from lorpman.lab.bench.pictures import draw
     from lorpman.lab.bench.registry import ROWS, STUDIES
     from lorpman.lab.bench.run_benchmark import RESULTS, choose_parts, run_benchmark
@@ -37,12 +48,13 @@ def bench(
     from lorpman.lab.bench.timing import Conditions
     from lorpman.lab.runs.directory import data_root
 
-    chosen = choose_parts(only, [part.name for part in (*ROWS, *STUDIES)])
+    rows, studies = (ROWS, STUDIES) if problem is None else ((_row_of(problem),), ())
+    chosen = choose_parts(only, [part.name for part in (*rows, *studies)])
     conditions = Conditions(_count_threads(threads), quick, data_root(data))
     _make_folder(out)
     report = run_benchmark(
-        [row for row in ROWS if row.name in chosen],
-        [study for study in STUDIES if study.name in chosen],
+        [row for row in rows if row.name in chosen],
+        [study for study in studies if study.name in chosen],
         conditions,
         out,
         warn,
@@ -56,6 +68,14 @@ def bench(
     if failed := report.failures():
         warn(f"failed: {', '.join(failed)}; see {out / RESULTS}")
         raise typer.Exit(1)
+
+
+def _row_of(problem: str) -> "BenchmarkRow":
+    """The one row about a problem."""
+    from lorpman.lab.bench.problem_row import problem_row
+    from lorpman.lab.problems.own_problem import find_problem
+
+    return problem_row(find_problem(problem))
 
 
 def _count_threads(asked: int | None) -> int:

@@ -7,10 +7,12 @@ import typer
 
 from lorpman.cli.options import (
     DataDirectory,
+    Jobs,
     ProblemName,
     Quiet,
     Recipe,
     Scale,
+    Scheduler,
     Settings,
     read_names,
     read_overrides,
@@ -34,15 +36,20 @@ def compare(
     scale: Scale = "paper",
     recipe: Recipe = None,
     set_: Settings = None,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Train PROBLEM with several methods, unless that is done, and write one table."""
     from lorpman.lab.compare import compare as compare_runs
+    from lorpman.lab.problems.own_problem import find_problem
     from lorpman.lab.runs.directory import data_root
+    from lorpman.lab.workers import Workers
 
-    folder = out or Path("runs") / "compare" / problem
+    found = find_problem(problem)
+    folder = out or Path("runs") / "compare" / found.name
     table = compare_runs(
-        problem,
+        found,
         read_names(methods, "--methods"),
         read_seeds(seeds),
         folder,
@@ -50,7 +57,9 @@ def compare(
         scale=scale,
         recipe=recipe,
         overrides=read_overrides(set_),
+        workers=Workers(jobs, scheduler),
         tell=progress_printer(quiet),
+        live=not quiet,
     )
     typer.echo(table.markdown())
     print_field("table", folder / "comparison.md", 9)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lorpman.cli.options import DataDirectory, RunDirectory
+from lorpman.cli.options import DataDirectory, ProblemOfRun, RunDirectory, read_problem
 from lorpman.cli.output import hypervolume_text, order_text, warn
 
 if TYPE_CHECKING:
@@ -16,14 +16,19 @@ _MOST_TASKS_IN_TABLE = 5
 _Split = Annotated[str, typer.Option(help="train, validation or test")]
 
 
-def evaluate(run: RunDirectory, split: _Split = "test", data: DataDirectory = None) -> None:
+def evaluate(
+    run: RunDirectory,
+    split: _Split = "test",
+    data: DataDirectory = None,
+    problem: ProblemOfRun = None,
+) -> None:
     """Score a trained RUN again, on any split of its data."""
     from lorpman.lab.runs.directory import data_root, epochs_done, read_spec
     from lorpman.lab.runs.evaluation import evaluate_run, save_front
 
-    spec = read_spec(run)
+    spec = read_spec(run, read_problem(problem))
     epochs = spec.training.epochs
-    front = evaluate_run(run, split, data_root(data))
+    front = evaluate_run(run, split, data_root(data), spec.problem)
     if len(front.tasks) <= _MOST_TASKS_IN_TABLE:
         _print_table(front)
     volume = hypervolume_text(front.hypervolume())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lorpman.cli.options import DataDirectory
+from lorpman.cli.options import DataDirectory, ProblemOfRun, read_problem
 from lorpman.cli.output import print_field
 
 _Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories made by train.")]
@@ -35,8 +35,11 @@ def explore(
     samples: _Samples = 1000,
     browser: _Browser = True,
     data: DataDirectory = None,
+    problem: ProblemOfRun = None,
 ) -> None:
     """Look at runs in a browser: move along the front, ask for scores, take a network away."""
+    # At once: what is imported and read next can take a minute.
+    _tell(f"opening {len(runs)} run{'s' if len(runs) > 1 else ''}")
     from lorpman.errors import need
     from lorpman.lab.runs.directory import data_root
 
@@ -44,7 +47,8 @@ def explore(
     need("dash", extra="explore")
     from lorpman.explorer.server import make_explorer
 
-    explorer = make_explorer(runs, data_root(data), host=host, port=port, samples=samples)
+    root, found = data_root(data), read_problem(problem)
+    explorer = make_explorer(runs, root, found, host=host, port=port, samples=samples, tell=_tell)
     print_field("page", explorer.url)
     print_field("stop", "Ctrl+C")
     # Now, also into a pipe: whoever reads it waits for the address.
@@ -55,6 +59,11 @@ def explore(
         explorer.run()
     except KeyboardInterrupt:
         typer.echo("stopped")
+
+
+def _tell(line: str) -> None:
+    """Say on standard error what is being done."""
+    typer.echo(line, err=True)
 
 
 def _has_screen() -> bool:

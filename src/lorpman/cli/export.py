@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lorpman.cli.options import DataDirectory, RunDirectory, read_alpha
+from lorpman.cli.options import DataDirectory, ProblemOfRun, RunDirectory, read_alpha, read_problem
 from lorpman.cli.output import print_field, scores_text
 from lorpman.errors import UsageError
 
@@ -25,12 +25,13 @@ def export(
     to: _To,
     recalibrate: _Recalibrate = 0,
     data: DataDirectory = None,
+    problem: ProblemOfRun = None,
 ) -> None:
     """Write the network at a preference to a file, with a card that says what it is."""
     from lorpman.lab.runs.directory import data_root, open_run
     from lorpman.lab.runs.export_run import export_from_run
 
-    spec, model = open_run(run)
+    spec, model = open_run(run, read_problem(problem))
     chosen = None if alpha == "any" else read_alpha(alpha, model.num_tasks)
     if recalibrate < 0 or (recalibrate and chosen is None):
         raise UsageError("--recalibrate expects a number of batches and one preference in --alpha")

@@ -14,13 +14,26 @@ from lorpman.errors import UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lorpman.lab.problems.problem import Problem
+
 Scale = Annotated[
     Literal["paper", "laptop"],
     typer.Option(help="paper: the published protocol; laptop: a stated reduction."),
 ]
-ProblemName = Annotated[str, typer.Argument(metavar="PROBLEM", help="See: lorpman problems")]
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM", help="A name (see: lorpman problems), mine.py or package.module:NAME"
+    ),
+]
 MethodName = Annotated[str, typer.Option(help="See: lorpman methods")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A directory made by train.")]
+ProblemOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--problem", metavar="PROBLEM", help="Where RUN's problem is, if not built in: mine.py"
+    ),
+]
 DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Where datasets are [LORPMAN_DATA, or a cache]."),
@@ -33,21 +46,44 @@ Recipe = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Settings over the preset's: best, found on MultiMNIST."),
 ]
+Seed = Annotated[
+    # The limits are those of torch's generators.
+    int, typer.Option(min=0, max=2**63 - 1, help="Repeats a run bit by bit on the CPU.")
+]
+Jobs = Annotated[int, typer.Option(min=1, help="So many runs at a time on this machine.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of a Dask scheduler, whose workers train the runs."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")]
 
 
+def read_problem(named: str | None) -> "Problem | None":
+    """The problem that ``--problem`` names, if it was given.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    from lorpman.lab.problems.own_problem import find_problem
+
+    return None if named is None else find_problem(named)
+
+
 def read_overrides(assignments: Sequence[str] | None, epochs: int | None = None) -> dict[str, Any]:
-    """What ``--set`` and ``--epochs`` change about the settings; ``--epochs`` wins.
+    """What ``--set`` and ``--epochs`` change about the settings.
 
     >>> read_overrides(["rank=4"], epochs=2)
     {'rank': 4, 'epochs': 2}
 
     Raises:
-        UsageError: If a text is not ``key=value``.
+        UsageError: If a text is not ``key=value``, or the epochs are given twice.
     """
     from lorpman.lab.settings import parse_assignments
 
     overrides: dict[str, Any] = parse_assignments(assignments or [])
+    if epochs is not None and overrides.get("epochs", epochs) != epochs:
+        found = f"--epochs {epochs} and --set epochs={overrides['epochs']}"
+        raise UsageError(f"the number of epochs is given twice, found {found}; leave one out")
     return overrides if epochs is None else overrides | {"epochs": epochs}
 
 
@@ -75,6 +111,7 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
             raise UsageError(
                 f"{option} expects task=number, found '{text}'; example: {option} left=0.94"
             )
+    # A mapping would silently keep the last of two bounds.
     if len(scores) < len(given):
         raise UsageError(f"{option} expects each task once, found {', '.join(given)}")
     return scores
@@ -82,6 +119,10 @@ def read_scores(option: str, given: Sequence[str]) -> dict[str, float]:
 
 def read_alpha(text: str, num_tasks: int) -> "Tensor":
     """Read ``"0.3,0.7"`` as a preference ``[m]``.
+
+    Args:
+        text: What stood after the option.
+        num_tasks: How many weights it must hold.
 
     Raises:
         UsageError: If the text is not ``num_tasks`` weights with sum 1.
@@ -126,8 +167,10 @@ def read_seeds(text: str) -> list[int]:
     """
     seeds = read_names(text, "--seeds")
     for seed in seeds:
-        if not seed.isdecimal():
+        # Of 19 digits at most: 2**63 - 1 is the largest seed.
+        if not seed.isdecimal() or len(seed) > 19 or int(seed) >= 2**63:
             raise UsageError(
-                f"--seeds expects whole numbers, found '{seed}'; example: --seeds 0,1,2"
+                f"--seeds expects whole numbers, found '{seed[:40]}'; they go from 0 to 2**63 - 1, "
+                "for example: --seeds 0,1,2"
             )
     return [int(seed) for seed in seeds]

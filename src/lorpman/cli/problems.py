@@ -2,10 +2,16 @@
 
 import typer
 
+from lorpman.errors import UsageError
+
 
 def problems() -> None:
     """List the problems that can be trained."""
-    from lorpman.lab.problems.registry import PROBLEMS, get_problem
+    from lorpman.lab.problems.registry import get_problem, problem_names
 
-    for name in PROBLEMS:
-        typer.echo(f"{name:<14}{get_problem(name).summary}")
+    for name in problem_names():
+        try:
+            summary = get_problem(name).summary
+        except UsageError as error:  # a package that cannot be imported must not hide the others
+            summary = str(error)
+        typer.echo(f"{name:<14}{summary}")

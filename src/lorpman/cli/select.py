@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lorpman.cli.options import DataDirectory, RunDirectory, read_scores
+from lorpman.cli.options import (
+    DataDirectory,
+    ProblemOfRun,
+    RunDirectory,
+    read_problem,
+    read_scores,
+)
 from lorpman.cli.output import print_field, scores_text
 from lorpman.errors import UsageError
 
@@ -46,8 +52,10 @@ def select(
     utility: _Weights = None,
     evaluations: _Evaluations = 40,
     data: DataDirectory = None,
+    problem: ProblemOfRun = None,
 ) -> None:
     """Choose a preference on validation data, and report it on test data."""
+    # Checked here too, in the words of the command line, and before a run is opened.
     goals = (best is not None) + knee + bool(target) + bool(utility)
     if goals != 1:
         raise UsageError(
@@ -62,12 +70,13 @@ def select(
         "target": read_scores("--target", target) if target else None,
     }
     weights = read_scores("--utility", utility) if utility else None
-    selection, tested = _select_and_test(run, data, demand, weights, evaluations)
+    selection, tested = _select_and_test(run, problem, data, demand, weights, evaluations)
     _print_selection(selection, tested)
 
 
 def _select_and_test(
     run: Path,
+    problem: str | None,
     data: Path | None,
     demand: dict[str, Any],
     weights: dict[str, float] | None,
@@ -80,7 +89,7 @@ def _select_and_test(
     from lorpman.lab.runs.directory import data_root, open_run
     from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 
-    spec, model = open_run(run)
+    spec, model = open_run(run, read_problem(problem))
     tasks = spec.tasks()
     demand["utility"] = None if weights is None else _weighted(weights, tasks)
     splits = spec.load(data_root(data))

@@ -17,6 +17,7 @@ from lorpman.cli.options import (
     Quiet,
     Recipe,
     Scale,
+    Seed,
     Settings,
     read_overrides,
 )
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from lorpman.lab.runs.train import Result
 
 _Epochs = Annotated[int | None, typer.Option(help="Passes over the data [default: the preset's]")]
-# The limits are those of torch's generators.
-_Seed = Annotated[
-    int, typer.Option(min=0, max=2**63 - 1, help="Repeats a run bit by bit on the CPU.")
-]
 _Out = Annotated[
     Path | None, typer.Option(metavar="RUN", help="Where to write [runs/PROBLEM-METHOD-SEED]")
 ]
@@ -60,7 +57,7 @@ def train(
     problem: ProblemName,
     method: MethodName = "lorpman",
     epochs: _Epochs = None,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     data: DataDirectory = None,
     out: _Out = None,
     set_: Settings = None,
@@ -84,7 +81,7 @@ def train(
     from lorpman.training.devices import Engine
 
     spec = Spec.make(problem, method, seed, read_overrides(set_, epochs), scale, recipe)
-    out = out or Path("runs") / f"{problem}-{method}-{seed}"
+    out = out or Path("runs") / f"{spec.problem.name}-{method}-{seed}"
     result = train_run(
         spec,
         out,

@@ -8,10 +8,13 @@ import typer
 
 from lorpman.cli.options import (
     DataDirectory,
+    Jobs,
     MethodName,
     ProblemName,
     Recipe,
     Scale,
+    Scheduler,
+    Seed,
     Settings,
     read_overrides,
 )
@@ -27,7 +30,6 @@ _Search = Annotated[
     typer.Option(metavar="KEY=V,V,...", help="Values to try [the preset's]; repeatable."),
 ]
 _Epochs = Annotated[int | None, typer.Option(help="[default: the preset's]")]
-_Seed = Annotated[int, typer.Option(help="Of every trial.")]
 
 
 def tune(
@@ -37,21 +39,25 @@ def tune(
     study: _Study = None,
     search: _Search = None,
     epochs: _Epochs = None,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     recipe: Recipe = None,
     set_: Settings = None,
     scale: Scale = "paper",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     data: DataDirectory = None,
 ) -> None:
     """Search the paper's ranges with Optuna for the best validation hypervolume."""
     from lorpman.lab.runs.directory import data_root
     from lorpman.lab.tune import Sweep
     from lorpman.lab.tune import tune as run_study
+    from lorpman.lab.workers import Workers
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
-    file = study or Path("runs") / f"{problem}-{method}.study"
-    finished = run_study(sweep, trials, file, data_root(data), typer.echo)
+    file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
+    workers = Workers(jobs, scheduler)
+    finished = run_study(sweep, trials, file, data_root(data), typer.echo, workers)
     best = finished.best_trial
     volume = f"{best.value:.4g}  (trial {best.number})"
     print_field("best validation hypervolume", volume, 29)

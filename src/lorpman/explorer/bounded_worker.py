@@ -29,9 +29,13 @@ class BoundedWorker:
     def run(self, work: Callable[[], Result]) -> Result:
         """Wait for the thread, and return the result of ``work``.
 
+        Args:
+            work: What the thread is to call.
+
         Raises:
             Busy: At once, if too many wait already.
         """
+        # Not blocking: a queue without end would answer questions that nobody asks any more.
         if not self._room.acquire(blocking=False):
             raise Busy
         try:

@@ -1,6 +1,5 @@
 """What some tasks must reach: read from the page, searched for, and said as a command."""
 
-import math
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -42,17 +41,32 @@ def _tasks_to_improve(front: Front, bounds: Mapping[str, float]) -> list[str]:
 
 
 def score_weights(front: Front) -> dict[str, float]:
-    """One over each task's range on the front: what a unit of its score is worth."""
+    """One over each task's range on the front: what a unit of its score is worth.
+
+    Args:
+        front: The front.
+
+    Returns:
+        A weight by task; 1 for a task that is the same everywhere.
+    """
     width = front.scores.amax(0) - front.scores.amin(0)
     return {
+        # As few digits as the command shows, so that it searches for exactly the same.
         task: float(f"{1 / w:.4g}") if w > 0 else 1.0
         for task, w in zip(front.tasks, width.tolist(), strict=True)
     }
 
 
 def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
-    """The ``lorpman select`` that searches for the same."""
+    """The ``lorpman select`` that searches for the same.
+
+    Args:
+        run: The run that is searched.
+        bounds: What tasks must reach, by name.
+    """
     front = run.front
+    if run.path is None:
+        return _select_call(front, bounds)
     parts = ["lorpman", "select", str(run.path)]
     for task, bound in bounds.items():
         option = front.direction(task).bound.replace("_", "-")
@@ -64,6 +78,22 @@ def select_command(run: OpenedRun, bounds: Mapping[str, float]) -> str:
         weights = score_weights(front)
         parts += [part for task in rest for part in ("--utility", f"{task}={weights[task]:g}")]
     return shlex.join(parts)
+
+
+def _select_call(front: Front, bounds: Mapping[str, float]) -> str:
+    """The same in Python, for a model that no directory holds."""
+    parts = ["model", "tasks", "loader"]
+    for option in ("at_least", "at_most"):
+        named = {t: b for t, b in bounds.items() if front.direction(t).bound == option}
+        parts += [f"{option}={named}"] if named else []
+    rest = _tasks_to_improve(front, bounds)
+    if len(rest) == 1:
+        parts.append(f"best={rest[0]!r}")
+    else:
+        weights = score_weights(front)
+        signed = {task: front.direction(task).orient(weights[task]) for task in rest}
+        parts.append(f"utility=lambda s: sum(w * s[t] for t, w in {signed}.items())")
+    return f"lp.select({', '.join(parts)})"
 
 
 def read_bounds(front: Front, given: Any) -> dict[str, float] | str:
@@ -86,7 +116,8 @@ def read_bounds(front: Front, given: Any) -> dict[str, float] | str:
         if value is None or value == "":
             continue
         # A bool is an int to isinstance, and a mistake here.
-        if type(value) not in (int, float) or not math.isfinite(value):
+        # The size first: an int may be larger than any float.
+        if type(value) not in (int, float) or value != value:
             raise RequestRefused("a bound is a number")
         if abs(value) > _LARGEST:
             raise RequestRefused("a bound is a number of reasonable size")

@@ -18,7 +18,12 @@ from lorpman.explorer.request_guard import RequestRefused
 
 
 def register_callbacks(app: Dash, queries: Queries) -> None:
-    """Tie the page to what it can ask for."""
+    """Tie the page to what it can ask for.
+
+    Args:
+        app: The Dash application.
+        queries: What answers.
+    """
     _register_point(app, queries)
     _register_search(app, queries)
 
@@ -46,7 +51,7 @@ def _register_point(app: Dash, queries: Queries) -> None:
             raise RequestRefused(str(error), 409) from None
         return (
             _now(run, alpha, answer, asked),
-            score_tiles(run, answer.scores),
+            score_tiles(run, answer.scores, queries.even_scores(run)),
             _samples(run, queries, answer),
             _status(run, queries, answer),
             export_command(run, alpha),
@@ -80,7 +85,7 @@ def _samples(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores
 def _status(run: OpenedRun, queries: Queries, answer: StoredScores | LiveScores) -> str:
     """Where the scores come from."""
     if isinstance(answer, StoredScores):
-        return f"Point {answer.place + 1} of {len(run.front)}, scored on the whole test split."
+        return f"Point {answer.place + 1} of {len(run.front)}, scored on all {run.data_words}."
     milliseconds = answer.milliseconds
     took = f"{milliseconds:.0f} ms" if milliseconds >= 1 else "less than 1 ms"
     return f"Scored just now on {queries.live_runs[run.key].held_text}, in {took}."
@@ -111,5 +116,5 @@ def _register_search(app: Dash, queries: Queries) -> None:
             raise RequestRefused(str(error)) from None
         alpha = round_preference(choice.alpha)
         # The count of clicks makes every answer a new one, also where the same was found again.
-        found = {"run": run.key, "alpha": alpha, "click": int(clicks)}
-        return found, search_result(run, queries.live_runs.get(run.key), bounds, choice)
+        result = {"run": run.key, "alpha": alpha, "click": int(clicks)}
+        return result, search_result(run, queries.live_runs.get(run.key), bounds, choice)

@@ -1,22 +1,55 @@
 """A run as the page sees it: its stored front and, where weights and data are there, its model."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lorpman._files import read_json
 from lorpman.errors import NotFinite, UsageError
+from lorpman.explorer.shown_input import Show
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
 from lorpman.lab.datasets.splits import Splits
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import open_run, read_spec
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
+from lorpman.task import Task
 
 Mode = Literal["any", "members", "stored"]
+Tell = Callable[[str], None]
+"""Told a line about what is being done."""
+
+
+def say_nothing(line: str) -> None:
+    """Tell nobody."""
+    del line
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model is of, and how it was trained, in words."""
+
+    problem: str
+    """The name of the problem."""
+    summary: str
+    """What the problem is, on one line; may be empty."""
+    method: str
+    method_summary: str
+    kind: str
+    """``continuous``, ``discrete`` or ``single``: which networks there are."""
+    title: str
+    """What people call the run."""
+
+    @classmethod
+    def of(cls, spec: Spec) -> "Origin":
+        """The words of a run that was trained from ``spec``."""
+        problem, method = spec.problem, spec.method
+        title = f"{method.name}, seed {spec.seed}"
+        return cls(problem.name, problem.summary, method.name, method.summary, method.kind, title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +58,14 @@ class OpenedRun:
 
     key: str
     """What the page calls it. A browser sends this back, and never learns a path to send."""
-    path: Path
-    spec: Spec
+    path: Path | None
+    """Its directory; None for a model that was never saved."""
+    spec: Spec | None
+    """Likewise."""
+    origin: Origin
+    tasks: Sequence[Task]
+    show: Show | None
+    """How the problem wants its inputs to be shown; None for the usual way."""
     front: Front
     """As stored: scores on the whole test split."""
     epochs: list[dict[str, Any]]
@@ -51,24 +90,36 @@ class OpenedRun:
         return parameters_learned(self.description, self.epochs)
 
     @property
+    def data_words(self) -> str:
+        """What scores are on: the test data of a run, or what somebody gave with a model."""
+        return "held-out test samples" if self.spec is not None else "given samples"
+
+    @property
     def title(self) -> str:
         """What people call it: its method and its seed."""
-        return f"{self.spec.method.name}, seed {self.spec.seed}"
+        return self.origin.title
 
 
-def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
+def open_runs(
+    paths: Sequence[Path],
+    root: Path | None,
+    problem: Problem | None = None,
+    tell: Tell = say_nothing,
+) -> list[OpenedRun]:
     """Open runs of the same tasks; data that several of them use is loaded once.
 
     Args:
         paths: The directories of the runs.
         root: Where datasets are. Without it no data is loaded, and nothing can be evaluated.
+        problem: What the runs were trained on, where that is not built in.
+        tell: Told what is being done, before it is done.
 
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
             Missing weights or data are no error: such a run shows its stored front.
         NotFinite: If a run's weights hold NaN or infinity; it is a UsageError.
     """
-    specs = [read_spec(path) for path in paths]
+    specs = [read_spec(path, problem) for path in paths]
     fronts = [_load_front(path) for path in paths]
     for path, front in zip(paths, fronts, strict=True):
         if not front.has_tasks_of(fronts[0]):
@@ -76,10 +127,11 @@ def open_runs(paths: Sequence[Path], root: Path | None) -> list[OpenedRun]:
                 f"runs on one page must have the same tasks: {paths[0]} has "
                 f"{_listed(fronts[0].tasks)}, {path} has {_listed(front.tasks)}"
             )
+    # Errors too, so that data that is missing for many runs is looked for once.
     loaded: dict[str, Splits | UsageError] = {}
     keys = _name_runs(paths)
     return [
-        _open(key, path, spec, front, root, loaded)
+        _open(key, path, spec, front, root, loaded, tell)
         for key, path, spec, front in zip(keys, paths, specs, fronts, strict=True)
     ]
 
@@ -91,14 +143,16 @@ def _open(
     front: Front,
     root: Path | None,
     loaded: dict[str, Splits | UsageError],
+    tell: Tell,
 ) -> OpenedRun:
     """Open one run; ``loaded`` holds the data of those opened before, and grows."""
     model, splits, why_not_live = None, None, ""
     try:
         if not (path / "checkpoint.safetensors").is_file():
             raise UsageError("its weights are not here (no checkpoint.safetensors)")
-        model = open_run(path)[1]
-        data = None if root is None else _load_data(spec, root, loaded)
+        tell(f"{key}: reading its weights")
+        model = open_run(path, spec.problem)[1]
+        data = None if root is None else _load_data(spec, root, loaded, tell)
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
@@ -106,17 +160,31 @@ def _open(
         raise
     except UsageError as error:
         why_not_live = str(error)
-    description = read_json(path / "run.json", "run")
+    description = read_run_file(path).model_dump()
     epochs = _read_epochs(path)
-    return OpenedRun(key, path, spec, front, epochs, description, model, splits, why_not_live)
+    return OpenedRun(
+        key=key,
+        path=path,
+        spec=spec,
+        origin=Origin.of(spec),
+        tasks=spec.tasks(),
+        show=spec.problem.show,
+        front=front,
+        epochs=epochs,
+        description=description,
+        model=model,
+        splits=splits,
+        why_not_live=why_not_live,
+    )
 
 
 def _load_data(
-    spec: Spec, root: Path, loaded: dict[str, Splits | UsageError]
+    spec: Spec, root: Path, loaded: dict[str, Splits | UsageError], tell: Tell
 ) -> Splits | UsageError:
     """The splits of a problem, or why they cannot be had; the same question is asked once."""
     question = json.dumps([spec.problem.name, spec.data.model_dump(mode="json")])
     if question not in loaded:
+        tell(f"{spec.problem.name}: loading its data")
         try:
             loaded[question] = spec.load(root)
         except UsageError as error:

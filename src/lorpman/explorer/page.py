@@ -37,7 +37,7 @@ def page_layout(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> 
                 [
                     html.Div([front_card(runs, live_runs), demand_card(front)], className="column"),
                     html.Div([preference_card(runs), export_card()], className="column side"),
-                    samples_card(),
+                    samples_card(runs[0]),
                     inside_card(runs),
                 ]
             ),
@@ -48,7 +48,6 @@ def page_layout(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> 
 
 
 def _header(run: OpenedRun) -> Any:
-    problem = run.spec.problem
     return html.Header(
         [
             html.P("lorpman explorer", className="brand"),
@@ -59,9 +58,14 @@ def _header(run: OpenedRun) -> Any:
                 "want.",
                 className="lead",
             ),
-            html.P([html.B(problem.name), f": {problem.summary}"], className="problem"),
+            html.P([html.B(run.origin.problem), _after_colon(run)], className="problem"),
         ]
     )
+
+
+def _after_colon(run: OpenedRun) -> str:
+    """The problem in words, if somebody has said it."""
+    return f": {run.origin.summary}" if run.origin.summary else ""
 
 
 def _stores(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> Any:
@@ -100,5 +104,5 @@ def _footer(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> Any:
     held = f" The moving point: {live.held_text}." if live is not None else ""
     note = next((run.splits.note for run in runs if run.splits is not None), "")
     return html.P(
-        [f"Fronts: scores on the whole test split.{held} ", f"Data: {note}. " if note else ""]
+        [f"Fronts: scores on all {runs[0].data_words}.{held} ", f"Data: {note}. " if note else ""]
     )

@@ -13,7 +13,11 @@ _INSIDE = {"type": "inside", "index": ALL}
 
 
 def register_page_script(app: Dash) -> None:
-    """Tie the page to the functions of its script."""
+    """Tie the page to the functions of its script.
+
+    Args:
+        app: The Dash application.
+    """
     _register_prefer(app)
     _register_follow(app)
     _register_draw(app)

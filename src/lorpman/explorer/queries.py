@@ -21,7 +21,9 @@ from lorpman.explorer.opened_run import OpenedRun
 from lorpman.explorer.request_guard import RequestRefused
 from lorpman.explorer.samples import Prediction
 from lorpman.front.choice import Choice
+from lorpman.front.export import export
 from lorpman.front.front import Front
+from lorpman.lab.datasets.splits import first_batches
 from lorpman.lab.runs.export_run import export_from_run
 from lorpman.preference import as_preference
 
@@ -108,6 +110,10 @@ class Queries:
     def scores_at(self, run: OpenedRun, alpha: tuple[float, ...]) -> StoredScores | LiveScores:
         """The scores of ``run`` at a preference.
 
+        Args:
+            run: One of those on the page.
+            alpha: The preference, as :meth:`read_alpha` gave it.
+
         Raises:
             NotFinite: If the network there gives NaN or infinity.
             Busy: If too many wait for scores already.
@@ -121,8 +127,20 @@ class Queries:
         milliseconds = 1000 * (time.perf_counter() - started)
         return LiveScores(point.scores, point.predictions, milliseconds)
 
+    def even_scores(self, run: OpenedRun) -> Sequence[float]:
+        """The scores with equal weights, on the samples of :meth:`scores_at`."""
+        live = self.live_runs.get(run.key)
+        if live is not None:
+            return live.even.scores
+        even = run.front.alphas.new_full((len(run.front.tasks),), 1 / len(run.front.tasks))
+        return run.front.scores[_nearest_place(run.front, even)].tolist()
+
     def find(self, run: OpenedRun, bounds: Mapping[str, float]) -> Choice:
         """The preference that keeps to ``bounds`` and does best on the other tasks.
+
+        Args:
+            run: One of those on the page.
+            bounds: What tasks must reach, by name.
 
         Raises:
             UsageError: If the bounds cannot be searched for.
@@ -135,7 +153,12 @@ class Queries:
         return self._searches.run(lambda: live.find(demand))
 
     def export(self, run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> bytes:
-        """A zip with the network at ``alpha`` as a file, and its card.
+        """A zip with the network at a preference as a file, and its card.
+
+        Args:
+            run: One of those on the page.
+            alpha: The preference.
+            suffix: The format, by the ending of its files without the dot.
 
         Raises:
             RequestRefused: If the format is unknown, or the run has no weights or data here.
@@ -146,6 +169,7 @@ class Queries:
             raise RequestRefused("unknown format")
         if run.model is None or run.splits is None:
             raise RequestRefused(f"nothing to export: {run.why_not_live}", 409)
+        # With the searches: both take seconds, and must not hold up the moving point.
         return self._searches.run(lambda: _zipped_export(run, alpha, suffix))
 
     def close(self) -> None:
@@ -166,7 +190,12 @@ def _zipped_export(run: OpenedRun, alpha: tuple[float, ...], suffix: str) -> byt
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / f"model.{suffix}"
-        written = export_from_run(run.spec, run.model, run.splits, weights, to).file
+        if run.spec is not None:
+            written = export_from_run(run.spec, run.model, run.splits, weights, to).file
+        else:
+            example = first_batches(run.splits.test, 2)[0][0]
+            names = [task.name for task in run.tasks]
+            written = export(run.model, weights, to, example, outputs=names)
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.write(written.path, written.path.name)
             archive.write(written.card, written.card.name)

@@ -8,14 +8,17 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, write_bytes
 from lorpman.explorer import sentences
 from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
 from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.report_samples import samples_section
 from lorpman.front.plot_style import volume_text
+from lorpman.lab.problems.problem import Problem
 
+REPORT = Kind("a report", near_start(b"<title>lorpman: "), (".html", ".htm"))
 _ASSETS = Path(__file__).parent / "assets"
 # Draws the figures, and again when light becomes dark or the window narrow.
 _SCRIPT = """
@@ -34,25 +37,33 @@ _SCRIPT = """
 """
 
 
-def write_report(path: Path, to: Path) -> None:
+def write_report(
+    path: Path, to: Path, problem: Problem | None = None, root: Path | None = None
+) -> None:
     """Describe a run in one HTML file.
 
     Args:
         path: The run's directory.
         to: The file to write.
+        problem: What the run was trained on, where that is not built in.
+        root: Where datasets are; without it, or without the data, no inputs are shown.
 
     Raises:
         UsageError: If there is no run with a front, or the file cannot be written.
     """
-    (run,) = open_runs([path], None)
-    write_bytes(to, report_html(run).encode())
+    (run,) = open_runs([path], root, problem)
+    write_bytes(to, report_html(run).encode(), REPORT)
 
 
 def report_html(run: OpenedRun) -> str:
-    """The report as text: the page's look and figures, with plotly itself inside."""
+    """The report as text: the page's look and figures, with plotly itself inside.
+
+    Args:
+        run: The run; its weights and data are not needed.
+    """
     shown = _panels(run)
     drawn = {f"figure-{panel.name}": panel.figure for panel in shown}
-    title = f"{run.spec.problem.name}, {run.title}"
+    title = f"{run.origin.problem}, {run.title}"
     return "\n".join(
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
@@ -63,6 +74,7 @@ def report_html(run: OpenedRun) -> str:
             _head(run, title),
             "<main>",
             *(_figure_card(panel) for panel in shown),
+            samples_section(run),
             _points_card(run),
             _settings_card(run),
             "</main></div>",
@@ -89,8 +101,8 @@ def _panels(run: OpenedRun) -> list[Panel]:
 def _head(run: OpenedRun, title: str) -> str:
     return (
         f'<header><p class="brand">lorpman report</p><h1>{html.escape(title)}</h1>'
-        f'<p class="lead">{html.escape(run.spec.problem.summary)}. Method: '
-        f"{html.escape(run.spec.method.summary)}.</p>"
+        f'<p class="lead">{html.escape(run.origin.summary)}. Method: '
+        f"{html.escape(run.origin.method_summary)}.</p>"
         f'<p class="problem">{sentences.PREFERENCE} Scores are on the whole test split.</p>'
         "</header>"
     )
@@ -129,7 +141,7 @@ def _settings_card(run: OpenedRun) -> str:
     rows.append(["parameters", f"{run.parameters:,}"])
     rows += [[key, json.dumps(value)] for key, value in settings.items()]
     rows += [[f"version of {key}", str(value)] for key, value in versions.items()]
-    seconds = sum(float(epoch.get("seconds", 0.0)) for epoch in run.epochs)
+    seconds = sum(epoch.get("seconds", 0.0) for epoch in run.epochs)
     rows.append(["training time", f"{seconds:.0f} s"])
     return _text_card("Settings", "What the run was trained with.", _table(["name", "value"], rows))
 
@@ -160,5 +172,5 @@ def _asset(name: str) -> str:
 
 
 def _inert_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot end the element it stands in, as a task called ``</script>`` would."""
     return json.dumps(value).replace("<", "\\u003c")

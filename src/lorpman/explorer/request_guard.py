@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from lorpman.explorer.bounded_worker import Busy
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Bytes; what the page itself sends is far smaller, even for 40 tasks.
 _LARGEST_BODY = 64 * 1024
 _COOKIE = "lorpman-token"
 _CALLBACK = "/_dash-update-component"
@@ -41,7 +42,12 @@ def new_token() -> str:
 
 
 def guard_requests(
-    server: Flask, host: str, token: str | None, outputs: Set[str], policy: str
+    server: Flask,
+    host: str,
+    token: str | None,
+    outputs: Set[str],
+    policy: str,
+    framed: bool = False,
 ) -> None:
     """Check every request to ``server``, and answer errors without saying how it works inside.
 
@@ -51,11 +57,13 @@ def guard_requests(
         token: The secret that a request must hold; None where this machine alone can ask.
         outputs: The callbacks that there are, by Dash's names of their outputs.
         policy: The Content-Security-Policy: what browsers may load.
+        framed: Whether another page may hold this one inside; the policy says which.
     """
     server.config["MAX_CONTENT_LENGTH"] = _LARGEST_BODY
 
     @server.before_request
     def check_request() -> Any:
+        # Cheap checks first; the body is read only of requests that may be answered.
         _check_host(request, host)
         _check_path(request.path)
         _check_origin(request)
@@ -69,7 +77,8 @@ def guard_requests(
     def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["X-Frame-Options"] = "DENY"
+        if not framed:
+            response.headers["X-Frame-Options"] = "DENY"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response
@@ -105,19 +114,19 @@ def _check_host(given: Request, host: str) -> None:
     if host in LOOPBACK and name not in LOOPBACK:
         raise RequestRefused("unknown host", 403)
     # Behind every address, only the token can tell friend from foe.
-    if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host):
+    if host not in ("0.0.0.0", "::") and name not in (*LOOPBACK, host.lower()):
         raise RequestRefused("unknown host", 403)
 
 
 def _without_port(netloc: str) -> str:
     """The name in a Host header.
 
-    >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("localhost")
+    >>> _without_port("127.0.0.1:8050"), _without_port("[::1]:8050"), _without_port("LOCALHOST")
     ('127.0.0.1', '::1', 'localhost')
     """
     if netloc.startswith("["):
-        return netloc[1:].partition("]")[0]
-    return netloc.partition(":")[0]
+        return netloc[1:].partition("]")[0].lower()
+    return netloc.partition(":")[0].lower()
 
 
 def _check_path(path: str) -> None:
@@ -133,7 +142,7 @@ def _check_origin(given: Request) -> None:
     if site not in ("none", "same-origin") and given.path != "/":
         raise RequestRefused("foreign request", 403)
     origin = given.headers.get("Origin")
-    if origin is not None and origin.partition("://")[2] != given.host:
+    if origin is not None and origin.partition("://")[2].lower() != given.host.lower():
         raise RequestRefused("foreign request", 403)
 
 
@@ -148,6 +157,8 @@ def _check_token(given: Request, token: str) -> Any:
             if not part.startswith("token=")
         )  # fmt: skip
         answer = redirect("/" + (f"?{rest}" if rest else ""))
+        # Out of the address, which stays in histories and is passed on with links; out of reach of
+        # scripts. Lax and not Strict: a link from a chat should open the page.
         answer.set_cookie(_COOKIE, token, httponly=True, samesite="Lax")
         return answer
     if not _equal(given.cookies.get(_COOKIE, ""), token):
@@ -156,6 +167,7 @@ def _check_token(given: Request, token: str) -> Any:
 
 
 def _equal(given: str, token: str) -> bool:
+    # In constant time: how long == takes tells how many characters are right.
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 

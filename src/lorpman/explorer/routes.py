@@ -8,7 +8,12 @@ from lorpman.explorer.request_guard import RequestRefused
 
 
 def register_routes(server: Flask, queries: Queries) -> None:
-    """Answer ``/export`` and ``/pictures``; request_guard.py must let them through."""
+    """Answer ``/export`` and ``/pictures``; request_guard.py must let them through.
+
+    Args:
+        server: The application.
+        queries: What answers.
+    """
 
     @server.get("/export")
     def send_export() -> Response:
@@ -23,7 +28,8 @@ def register_routes(server: Flask, queries: Queries) -> None:
             content = queries.export(run, alpha, suffix)
         except UsageError as error:
             raise RequestRefused(str(error), 409) from None
-        name = f"{run.spec.problem.name}-{run.spec.method.name}-{suffix}.zip"
+        # The suffix is safe in a header by now: an unknown one was refused above.
+        name = f"{run.origin.problem}-{run.origin.method}-{suffix}.zip"
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, mimetype="application/zip", headers=disposition)
 
@@ -32,7 +38,8 @@ def register_routes(server: Flask, queries: Queries) -> None:
         live = queries.live_runs.get(queries.run_named(key).key)
         if live is None or card >= len(live.samples.shown):
             raise RequestRefused("not found", 404)
-        content = live.samples.pictures[card]
+        content = live.samples.inputs[card].picture
         if content is None:
             raise RequestRefused("not found", 404)
+        # The inputs stay the same while the preference moves, so browsers may keep them.
         return Response(content, mimetype="image/png", headers={"Cache-Control": "max-age=3600"})

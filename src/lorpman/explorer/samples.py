@@ -1,12 +1,14 @@
 """A few held-out inputs, to look at while the preference moves."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from lorpman._torch import tree_map_only
+from lorpman.explorer.shown_input import Show, ShownInput, shown_input
 from lorpman.lab.datasets.splits import Batch
 from lorpman.manifold.base import Manifold
 from lorpman.preference import grid
@@ -14,8 +16,8 @@ from lorpman.task import Task, per_task
 
 _MOST_CARDS = 8
 _MOST_TASKS_ON_CARD = 4
+# Test samples among which those that the preference moves are looked for, when the page starts.
 _CANDIDATES = 200
-_PICTURE_SIDE = 96  # pixels; smaller inputs are enlarged
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Prediction:
     text: str
     right: bool | None
     """None where there is no right or wrong, as for a number."""
+    truth: str = ""
+    """What would have been right; empty where that is no short text."""
 
     def flipped(self, other: "Prediction") -> bool:
         """Whether both name a class, and not the same one."""
@@ -45,42 +49,57 @@ class ShownSamples:
     """For every card, the tasks whose predictions it lists."""
     balanced: list[list[Prediction]]
     """For every card, what the network with equal weights says."""
-    pictures: list[bytes | None]
-    """The input on every card as a PNG, where it can be one."""
+    inputs: list[ShownInput]
+    """The input on every card, as people see it."""
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
         """For every card, the predictions of ``network``."""
         with torch.no_grad():
             outputs = per_task(network(self.x), self.tasks, "the network's output")
-        return _predictions(outputs, self.y, self.shown, isinstance(self.x, list))
+        return _predictions(outputs, self.y, self.shown, self.tasks, isinstance(self.x, list))
 
 
-def choose_samples(model: Manifold, tasks: Sequence[Task], batch: Batch) -> ShownSamples:
+def choose_samples(
+    model: Manifold, tasks: Sequence[Task], batch: Batch, show: Show | None = None
+) -> ShownSamples:
     """Choose what to show: samples whose predictions depend on the preference first, then others.
 
     Args:
         model: The manifold that is looked at.
         tasks: Its m tasks.
         batch: The inputs and targets to choose from.
+        show: How the problem wants its inputs to be shown; None for the usual way.
+
+    Raises:
+        UsageError: If an input cannot be shown as the problem says.
     """
     x, y = first_samples(batch, _CANDIDATES)
     balanced = model.solution(grid(model.num_tasks, 1)[0]).eval()
     moved = _moved_by_preference(model, balanced, tasks, (x, y))
     if isinstance(x, list):
         x, y, shown = _one_per_task(x, y, moved)
-        inputs = [x[card[0]][0] for card in shown]
+        inputs = [_sample(x[card[0]], 0) for card in shown]
     else:
         x, y, shown = _most_moved_samples(x, y, moved)
-        inputs = list(x)
-    bare = ShownSamples(x, y, tasks, shown, [], [picture(one) for one in inputs])
+        inputs = [_sample(x, row) for row in range(len(shown))]
+    bare = ShownSamples(x, y, tasks, shown, [], [shown_input(one, show) for one in inputs])
     return replace(bare, balanced=bare.predict(balanced))
 
 
 def first_samples(batch: Batch, count: int) -> Batch:
     """The first ``count`` samples of a batch."""
     x, y = batch
-    part = [one[:count] for one in x] if isinstance(x, list) else x[:count]
-    return part, [target[:count] for target in y]
+    return _cut(x, slice(count)), [target[:count] for target in y]
+
+
+def _cut(x: Any, rows: Any) -> Any:
+    """The samples ``rows`` of inputs in any structure of tensors."""
+    return tree_map_only(Tensor, lambda part: part[rows], x)
+
+
+def _sample(x: Any, row: int) -> Any:
+    """One input, without a dimension for the batch."""
+    return tree_map_only(Tensor, lambda part: part[row], x)
 
 
 @torch.no_grad()
@@ -99,13 +118,13 @@ def _moved_by_preference(
 
 
 def _most_moved_samples(
-    x: Tensor, y: list[Tensor], moved: list[Tensor]
-) -> tuple[Tensor, list[Tensor], list[list[int]]]:
+    x: Any, y: list[Tensor], moved: list[Tensor]
+) -> tuple[Any, list[Tensor], list[list[int]]]:
     """The samples that move for most tasks, one on each card, with the tasks to list there."""
     table = torch.stack([flags.long() for flags in moved])
     rows = table.sum(0).argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values
     shown = [_tasks_on_card(table[:, row]) for row in rows.tolist()]
-    return x[rows], [target[rows] for target in y], shown
+    return _cut(x, rows), [target[rows] for target in y], shown
 
 
 def _differs(old: Tensor, new: Tensor, target: Tensor) -> Tensor:
@@ -141,56 +160,35 @@ def _one_per_task(
 
 
 def _predictions(
-    outputs: list[Tensor], y: list[Tensor], shown: list[list[int]], input_per_task: bool
+    outputs: list[Tensor],
+    y: list[Tensor],
+    shown: list[list[int]],
+    tasks: Sequence[Task],
+    input_per_task: bool,
 ) -> list[list[Prediction]]:
     cards = []
-    for card, tasks in enumerate(shown):
+    for card, listed in enumerate(shown):
         row = 0 if input_per_task else card
-        cards.append([_prediction(task, outputs[task][row], y[task][row]) for task in tasks])
+        cards.append([_prediction(i, tasks[i], outputs[i][row], y[i][row]) for i in listed])
     return cards
 
 
-def _prediction(task: int, output: Tensor, target: Tensor) -> Prediction:
+def _prediction(place: int, task: Task, output: Tensor, target: Tensor) -> Prediction:
+    """What a network's output for one sample says about the task at ``place``."""
     if output.ndim == 1 and target.ndim == 0 and not target.is_floating_point():
-        label = int(output.argmax())
-        return Prediction(task, str(label), label == int(target))
+        label, truth = int(output.argmax()), int(target)
+        text = task.show(output) if task.show is not None else class_name(task, label)
+        return Prediction(place, text, label == truth, class_name(task, truth))
+    if task.show is not None:
+        return Prediction(place, task.show(output), None)
     if output.numel() <= 4:
-        return Prediction(task, ", ".join(f"{v:.4g}" for v in output.flatten().tolist()), None)
-    return Prediction(task, f"{float(output.mean()):.4g} on average", None)
+        text = ", ".join(f"{v:.4g}" for v in output.flatten().tolist())
+        truth_text = f"{float(target):.4g}" if target.numel() == 1 else ""
+        return Prediction(place, text, None, truth_text)
+    return Prediction(place, f"{float(output.mean()):.4g} on average", None)
 
 
-def picture(x: Tensor) -> bytes | None:
-    """An input as a PNG.
-
-    Args:
-        x: An image ``[1 or 3, h, w]``, or a row of a table ``[k]``.
-
-    Returns:
-        The file's content; None for anything else, such as a single number.
-    """
-    from PIL import Image
-
-    values = x.detach().float()
-    if values.ndim == 1 and len(values) > 1:
-        values = _square_of_shades(values)
-    if values.ndim != 3 or values.shape[0] not in (1, 3):
-        return None
-    # Normalised images hold any numbers: the darkest becomes black, the brightest white.
-    low, high = values.amin(), values.amax()
-    pixels = ((values - low) / (high - low).clamp_min(1e-9) * 255).round().byte()
-    array = pixels.permute(1, 2, 0).squeeze(2).contiguous().numpy()
-    factor = max(1, _PICTURE_SIDE // max(array.shape[:2]))
-    image = Image.fromarray(array)
-    image = image.resize((image.width * factor, image.height * factor), Image.Resampling.NEAREST)
-    file = io.BytesIO()
-    image.save(file, format="PNG")
-    return file.getvalue()
-
-
-def _square_of_shades(values: Tensor) -> Tensor:
-    """A row of a table as a small square of shades, one per column."""
-    side = int(len(values) ** 0.5 + 0.999)
-    square = values.new_zeros(side * side)
-    # Columns are standardised; beyond three deviations, one would hide all others.
-    square[: len(values)] = values.clamp(-3, 3)
-    return square.view(1, side, side)
+def class_name(task: Task, label: int) -> str:
+    """What a task calls a class; its number, where it has no name."""
+    # Heads may be wider than the classes that there are.
+    return str(task.classes[label]) if 0 <= label < len(task.classes) else str(label)

@@ -31,11 +31,11 @@ def explain_choice(run: OpenedRun) -> str:
     count = len(run.front)
     if run.mode == "any":
         return "This run has a network for every preference; move to any of them."
-    if run.spec.method.kind == "single":
-        why = f"The method {run.spec.method.name} gives one network: there is nothing to move."
-    elif run.spec.method.kind == "discrete":
+    if run.origin.kind == "single":
+        why = f"The method {run.origin.method} gives one network: there is nothing to move."
+    elif run.origin.kind == "discrete":
         why = (
-            f"The method {run.spec.method.name} gives {count} separate networks, and nothing "
+            f"The method {run.origin.method} gives {count} separate networks, and nothing "
             "between them: step from one to the next."
         )
     else:

@@ -1,8 +1,9 @@
 """The explorer as a web server of this machine."""
 
 import socket
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from lorpman.errors import UsageError
 from lorpman.explorer.callbacks import register_callbacks
 from lorpman.explorer.live_run import LiveRun
-from lorpman.explorer.opened_run import OpenedRun, open_runs
+from lorpman.explorer.opened_run import OpenedRun, Tell, open_runs, say_nothing
 from lorpman.explorer.page import page_layout
 from lorpman.explorer.page_script import register_page_script
 from lorpman.explorer.queries import Queries
 from lorpman.explorer.request_guard import LOOPBACK, guard_requests, new_token
 from lorpman.explorer.routes import register_routes
+from lorpman.lab.problems.problem import Problem
 
+# Notebooks of this machine, in a browser or in an editor.
+_FRAMES = "http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
   <head>
@@ -56,6 +60,13 @@ class Explorer:
     url: str
     """With the token, where there is one."""
 
+    _started: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Answer in a thread, until :meth:`close`."""
+        self._started.set()
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
     def run(self) -> None:
         """Answer until interrupted."""
         try:
@@ -64,7 +75,10 @@ class Explorer:
             self.close()
 
     def close(self) -> None:
-        """Free the address, and end the threads that evaluate."""
+        """Free the address, and end the threads that answer and evaluate."""
+        # It would wait forever for what was never started.
+        if self._started.is_set():
+            self.server.shutdown()
         self.server.server_close()
         self.queries.close()
 
@@ -72,29 +86,60 @@ class Explorer:
 def make_explorer(
     paths: Sequence[Path],
     root: Path,
+    problem: Problem | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
     samples: int = 1000,
+    tell: Tell = say_nothing,
 ) -> Explorer:
-    """Open runs and bind to an address; one that others can reach gets a token.
+    """Open run directories, and serve them as :func:`serve_runs` does.
 
     Args:
         paths: The directories of the runs, all of the same tasks.
         root: Where datasets are.
+        problem: What the runs were trained on, where that is not built in.
         host: The address to listen on.
         port: The port; 0 for any free one.
         samples: On how many test samples the moving point is scored at most.
+        tell: Told what is being done, before it is done.
 
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
-    runs = open_runs(paths, root)
-    live_runs = {run.key: LiveRun(run, samples) for run in runs if run.mode != "stored"}
+    runs = open_runs(paths, root, problem, tell)
+    return serve_runs(runs, host=host, port=port, samples=samples, tell=tell)
+
+
+def serve_runs(
+    runs: Sequence[OpenedRun],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    samples: int = 1000,
+    framed: bool = False,
+    tell: Tell = say_nothing,
+) -> Explorer:
+    """Prepare a page and bind to an address; one that others can reach gets a token.
+
+    Args:
+        runs: All of the same tasks.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
+        samples: On how many test samples the moving point is scored at most.
+        framed: Whether pages of this machine, such as a notebook's, may hold the page in a frame.
+        tell: Told what is being done, before it is done.
+
+    Raises:
+        UsageError: If the address cannot be listened on.
+    """
+    live_runs = {run.key: LiveRun(run, samples, tell) for run in runs if run.mode != "stored"}
+    tell("drawing the page")
     queries = Queries(runs, live_runs)
     app = _make_app(runs, live_runs, queries)
     token = None if host in LOOPBACK else new_token()
-    guard_requests(app.server, host, token, set(app.callback_map), _content_policy(app))
+    policy = _content_policy(app, _FRAMES if framed else "'none'")
+    guard_requests(app.server, host, token, set(app.callback_map), policy, framed)
     server, port = _bind(app.server, host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
@@ -107,7 +152,7 @@ def _make_app(
     """The Dash application; everything it needs is served from here."""
     app = Dash(
         "lorpman",
-        title=f"lorpman: {runs[0].spec.problem.name}",
+        title=f"lorpman: {runs[0].origin.problem}",
         update_title=None,  # type: ignore[arg-type]
         assets_folder=str(Path(__file__).parent / "assets"),
         serve_locally=True,
@@ -135,8 +180,8 @@ def _make_app(
     return app
 
 
-def _content_policy(app: Dash) -> str:
-    """Nothing is loaded from, sent to, or framed by another place."""
+def _content_policy(app: Dash, frames: str) -> str:
+    """Nothing is loaded from or sent to another place, or framed by others than ``frames``."""
     # Dash writes scripts into the page itself; their hashes let them run. Its renderer and plotly
     # make functions out of text, hence unsafe-eval.
     hashes = " ".join(app.csp_hashes())
@@ -146,7 +191,7 @@ def _content_policy(app: Dash) -> str:
         "style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
         "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"frame-ancestors {frames}"
     )
 
 
@@ -156,6 +201,7 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
     # Bound by hand: werkzeug ends the process when the address is taken.
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # So that the same port can be had right after an explorer was ended.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(128)
@@ -175,5 +221,6 @@ def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
             fd=sock.fileno(),
         )
     finally:
+        # werkzeug has duplicated the descriptor.
         sock.close()
     return server, bound_port

@@ -39,7 +39,20 @@ def choose(
     target: Mapping[str, float] | None,
     utility: Utility | None,
 ) -> Choice:
-    """The point that answers a demand; see :meth:`lorpman.front.front.Front.select`."""
+    """The point that answers a demand.
+
+    Args:
+        front: The points.
+        at_least: See :meth:`lorpman.front.front.Front.select`, as for the others.
+        at_most: Bounds of tasks where less is better.
+        best: The task whose score is to be best.
+        knee: Whether the knee is wanted.
+        target: Scores to come close to.
+        utility: What is to be highest.
+
+    Raises:
+        UsageError: If the demand makes no sense.
+    """
     goals = {} if target is None else target
     for name, wanted in (("at_least", at_least), ("at_most", at_most), ("target", goals)):
         check_kind(name, wanted, Mapping, "a mapping from tasks to scores")
@@ -49,7 +62,7 @@ def choose(
     _check_direction(front, "at_least", at_least)
     _check_direction(front, "at_most", at_most)
     broken = _short_of(front, widths, {**at_least, **at_most}).clamp(min=0.0).sum(dim=1)
-    # Among equals, the point that is better on the whole: it is not dominated.
+    # Among equals, the point with the best sum: none of the others can dominate it.
     worth = (front.scores / widths).sum(dim=1)
     ranks = torch.stack([-broken, goal, worth], dim=1).tolist()
     index = max(range(len(front)), key=ranks.__getitem__)

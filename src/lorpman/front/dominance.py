@@ -68,6 +68,7 @@ def gains_over(
         if given.shape not in ((), (table.shape[1],)):
             expected = f"one value or {table.shape[1]}, one per objective"
             raise UsageError(f"{name} must hold {expected}, got shape {list(given.shape)}")
+    # What overflows is refused below, in words instead of a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         gains: Floats = (table - origin) * turns
     wrong = np.flatnonzero(~np.isfinite(gains).all(axis=1))
@@ -99,7 +100,14 @@ def as_array(name: str, given: Tensor | ArrayLike) -> Floats:
 
 
 def best_rows(gains: Floats) -> NDArray[np.bool_]:
-    """Which rows of ``gains [n, m]``, where bigger is better, no other one beats: ``[n]``."""
+    """Which rows no other one beats.
+
+    Args:
+        gains: ``[n, m]``, where bigger is better.
+
+    Returns:
+        bool ``[n]``.
+    """
     if gains.size == 0:
         return np.ones(len(gains), dtype=bool)
     if gains.shape[1] > _MOOCORE_COLUMNS:

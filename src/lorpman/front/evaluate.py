@@ -11,12 +11,13 @@ from lorpman.errors import UsageError
 from lorpman.front.finiteness import check_number, check_outputs, check_weights
 from lorpman.front.front import Front
 from lorpman.manifold.base import Manifold, check_manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
-# So many bytes of networks are held at once while the data passes by: one pass over the data for
-# many networks is quicker than one pass for each.
+# How many bytes of networks are in memory at once: one pass over the data for many networks is
+# quicker than one pass for each.
 _NETWORKS_IN_MEMORY = 512 * 2**20
 
 
@@ -107,7 +108,8 @@ def scores_of(
         x = as_input(x, networks[0])  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
-            total.add(per_task(network(x), tasks, "the network's output"), targets, (x, y))
+            outputs = per_task(call_network(network, x), tasks, "the network's output")
+            total.add(outputs, targets, (x, y))
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
@@ -143,15 +145,22 @@ class _Totals:
         }
         check_outputs(named, self.alpha, batch)
         for i, (output, target) in enumerate(zip(outputs, targets, strict=True)):
-            # Not every device has doubles.
+            output, target, count = self.tasks[i].labelled(output, target)
+            if count == 0:
+                continue
+            # On the CPU, since not every device has doubles.
             statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
             loss = float(self.tasks[i].loss(output, target))
             check_number("loss", loss, self.tasks[i], self.alpha, batch)
-            self.losses[i] += loss * len(target)
-            self.counts[i] += len(target)
+            # Losses are means over a batch; times its size, the last and shorter one weighs less.
+            self.losses[i] += loss * count
+            self.counts[i] += count
 
     def result(self) -> tuple[Tensor, Tensor]:
+        for task, count in zip(self.tasks, self.counts, strict=True):
+            if count == 0:
+                raise UsageError(f"no sample has a label for task '{task.name}': it has no score")
         values = [
             metric.value(torch.as_tensor(total)).cpu().double()
             for metric, total in zip(self.metrics, self.statistics, strict=True)

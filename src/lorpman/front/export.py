@@ -1,6 +1,7 @@
 """Taking a network away: files that run without lorpman, each with a card that says what it is."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman._files import is_checkpoint, replacing, write_json
+from lorpman._files import Kind, check_target, json_with, read_json, replacing
 from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError, check_kind, need, unknown
 from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha, exporting
@@ -20,6 +21,20 @@ from lorpman.front.finiteness import check_outputs, check_weights
 from lorpman.manifold.base import Manifold, check_manifold
 from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
+
+
+def _card_of(path: Path) -> Path:
+    """Where the model card of a file is."""
+    return path.with_name(path.name + ".card.json")
+
+
+def _has_card(path: Path) -> bool:
+    """Whether a card beside the file names it; the formats have no place for a mark of ours."""
+    return read_json(_card_of(path), "card").get("file") == path.name
+
+
+CARD = Kind("a model card", json_with("file", "sha256", "kind"))
+NETWORK = Kind("an exported network with its card", _has_card)
 
 
 @dataclass(frozen=True)
@@ -107,10 +122,15 @@ def export_network(
     chosen = _format_of(to)
     inputs = _inputs(to, example, num_tasks if alpha is None else 0) if chosen.is_graph else ()
     _check_finite(network, alpha, inputs)
-    beside = to.with_name(to.name + ".card.json")
+    beside = _card_of(to)
     # The card is renamed last: a card without its file would be a lie.
-    with _in_eval_mode(network), replacing(beside) as described, replacing(to) as temporary:
-        temporary.touch()  # so that a folder that refuses it is named, whatever the writer says
+    with (
+        _in_eval_mode(network),
+        replacing(beside, CARD) as described,
+        replacing(to, NETWORK) as temporary,
+    ):
+        # First, so that a folder that refuses files gives our message and not the writer's.
+        temporary.touch()
         difference, any_size = chosen.write(network, inputs, temporary, outputs)
         facts = {
             "file": to.name,
@@ -124,7 +144,7 @@ def export_network(
             "versions": {name: version(name) for name in ("lorpman", "torch")},
             **(card or {}),
         }
-        write_json(described, facts)
+        described.write_text(json.dumps(facts, indent=2) + "\n")
     return Exported(to, beside, difference, any_size)
 
 
@@ -149,6 +169,8 @@ def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:
 
 @contextmanager
 def _in_eval_mode(network: nn.Module) -> Iterator[None]:
+    """Dropout off and norms on their statistics, as a file is to work; then as before."""
+    # Module by module: a caller may have frozen some norm layers only.
     modes = {module: module.training for module in network.modules()}
     network.eval()
     try:
@@ -165,12 +187,9 @@ def _format_of(to: Path) -> Format:
         raise UsageError(f"'{to}' has no suffix that tells the file format; known: {known}")
     if to.suffix not in FORMATS:
         raise unknown("file format", to.suffix, FORMATS)
-    if to.is_dir():
-        raise UsageError(f"cannot write '{to}': it is a directory; choose a file name")
-    if not to.parent.is_dir():
-        raise UsageError(f"cannot write '{to}': there is no folder '{to.parent}'; make it first")
-    if is_checkpoint(to):
-        raise UsageError(f"'{to}' is the checkpoint of a run; choose another file name")
+    check_target(to, NETWORK)
+    check_target(_card_of(to), CARD)
+    # Before the network is made: a missing package should not cost that time.
     for module in FORMATS[to.suffix].needs:
         need(module, extra=to.suffix[1:])
     return FORMATS[to.suffix]

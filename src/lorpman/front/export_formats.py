@@ -40,7 +40,12 @@ class NetworkOfAlpha(nn.Module):
         self.model = model
 
     def forward(self, x: Any, alpha: Tensor) -> Any:
-        """What the network at ``alpha [m]`` gives for ``x``."""
+        """What the network at one preference gives.
+
+        Args:
+            x: A batch.
+            alpha: The preference ``[m]``.
+        """
         return self.model(x, alpha)
 
 
@@ -51,6 +56,7 @@ def _write_state_dict(network: nn.Module, inputs: Any, path: Path, outputs: Any)
     try:
         save_file(state, path)
     except SafetensorError as error:
+        # What writes files turns an OSError into one line; it does not know safetensors.
         raise OSError(str(error)) from None
     return None, None
 
@@ -84,6 +90,7 @@ def _write_onnx(
             verbose=False,
         )
         assert program is not None
+        # Everything in one file: weights beside it would be lost when the file is renamed.
         program.save(path, external_data=False)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
@@ -160,6 +167,7 @@ def _compared(network: nn.Module, inputs: tuple[Any, ...], run: _Run) -> Written
             f"the exported file differs from the network by {difference:.3g}, expected at most "
             f"{TOLERANCE:g}; export a state dict instead (.safetensors)"
         )
+    # One sample fewer: exporters fix the size silently where a network computes with it.
     part = tree_map_only(Tensor, lambda value: value[: len(value) - 1], inputs[0])
     try:
         any_size = _difference(network, (part, *inputs[1:]), run) <= TOLERANCE

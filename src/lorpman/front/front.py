@@ -17,6 +17,7 @@ from lorpman.front.dominance import non_dominated_mask
 from lorpman.front.front_file import read_fields, write_front
 from lorpman.front.hypervolume import Hypervolume, hypervolume
 from lorpman.front.order import Order, order
+from lorpman.preference import as_preference
 from lorpman.task import Direction, direction_of, signs
 
 
@@ -62,6 +63,8 @@ class Front:
             raise UsageError(f"reference must be finite, got {list(self.reference)}")
         if len(set(self.tasks)) != len(self.tasks) or not self.tasks:
             raise UsageError(f"tasks must have names that differ, got {list(self.tasks)}")
+        # Scores are sums over whole datasets, and differences between them are small; preferences
+        # are what networks are asked with, so they keep the type of networks.
         keep(self, "scores", _table("scores", self.scores, torch.float64, len(self.tasks)))
         keep(self, "alphas", _table("alphas", self.alphas, torch.float32, len(self.tasks)))
         tables = {"alphas": self.alphas}
@@ -92,6 +95,9 @@ class Front:
     def direction(self, task: str) -> Direction:
         """Which way the score of a task gets better.
 
+        Args:
+            task: Its name.
+
         Raises:
             UsageError: If the front has no such task.
         """
@@ -99,6 +105,9 @@ class Front:
 
     def column(self, task: str) -> int:
         """The column of a task in alphas, scores and losses.
+
+        Args:
+            task: Its name.
 
         Raises:
             UsageError: If the front has no such task.
@@ -108,7 +117,11 @@ class Front:
         return self.tasks.index(task)
 
     def has_tasks_of(self, other: "Front") -> bool:
-        """Whether scores of both fronts can be compared: the same tasks, better the same way."""
+        """Whether scores of both fronts can be compared: the same tasks, better the same way.
+
+        Args:
+            other: The other front.
+        """
         return (self.tasks, self.maximise) == (other.tasks, other.maximise)
 
     def hypervolume(self) -> Hypervolume:
@@ -172,7 +185,11 @@ class Front:
         return choose(self, bounds[0], bounds[1], best, knee, target, utility)
 
     def plot(self, path: str | Path, title: str | None = None) -> None:
-        """Draw the front into ``path``; the suffix picks the format.
+        """Draw the front.
+
+        Args:
+            path: The file; its suffix picks the format.
+            title: What stands above; by default the front's label.
 
         Raises:
             UsageError: If the suffix is unknown, or the file cannot be written.
@@ -184,8 +201,17 @@ class Front:
         check_kind("title", title, (str, type(None)), "a text")
         plot_front(self, path, title)
 
+    def _repr_html_(self) -> str:
+        """A table and a picture, for a notebook."""
+        from lorpman.front.notebook import front_html
+
+        return front_html(self)
+
     def save(self, path: str | Path) -> None:
         """Write the front as JSON that people can read and that round-trips exactly.
+
+        Args:
+            path: The file.
 
         Raises:
             UsageError: If the file cannot be written.
@@ -196,21 +222,33 @@ class Front:
     def load(cls, path: str | Path) -> "Front":
         """Read what :meth:`save` wrote.
 
+        Args:
+            path: The file.
+
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """
         check_kind("path", path, (str, PathLike), "the name of a file")
         try:
-            return cls(**read_fields(Path(path).read_bytes()))
+            front = cls(**read_fields(Path(path).read_bytes()))
+            as_preference(front.alphas, len(front.tasks))
+            return front
         except OSError as error:
             raise UsageError(f"cannot read front file '{path}': {error.strerror}") from None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             line = " ".join(str(error).split())
             raise UsageError(f"'{path}' is not a front file: {line}; save it again") from None
 
 
 def worst_and_best(fronts: Sequence[Front]) -> tuple[Tensor, Tensor]:
-    """Each task's worst and best score over fronts of the same tasks, each ``[m]``."""
+    """Each task's worst and best score over several fronts.
+
+    Args:
+        fronts: Fronts of the same tasks.
+
+    Returns:
+        The worst and the best scores, each ``[m]``, in the tasks' own units.
+    """
     gains = torch.cat([front.gains for front in fronts])
     turns = fronts[0].signs
     return gains.amin(0) * turns, gains.amax(0) * turns

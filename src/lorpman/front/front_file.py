@@ -7,38 +7,43 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, parse_json, write_bytes
 from lorpman.errors import UsageError
 
 if TYPE_CHECKING:
     from lorpman.front.front import Front
 
 FORMAT = "lorpman-front/1"
+KIND = Kind("a front", near_start(b'"lorpman-front/'), in_runs=True)
 _NEEDED = ("alphas", "scores", "tasks", "maximise", "reference")
 _TABLES = ("alphas", "scores", "losses")
 
 
 def write_front(front: "Front", path: str | Path) -> None:
-    """Write ``front`` into ``path``, all of it or nothing.
+    """Write a front into a file, all of it or nothing.
+
+    Args:
+        front: The front.
+        path: The file.
 
     Raises:
         UsageError: If the file cannot be written.
     """
-    write_bytes(path, _to_json(front).encode())
+    write_bytes(path, _to_json(front).encode(), KIND)
 
 
 def read_fields(content: bytes) -> dict[str, Any]:
     """The arguments of :class:`~lorpman.front.front.Front` from what :func:`write_front` wrote.
+
+    Args:
+        content: The bytes of the file.
 
     Raises:
         UsageError: If the content is no JSON, of another format, or lacks a field.
         TypeError: If a table holds something other than rows of numbers.
         ValueError: If the rows of a table differ in length.
     """
-    try:
-        document = json.loads(content)
-    except ValueError as error:
-        raise UsageError(f"no valid JSON, perhaps cut short ({error})") from None
+    document = parse_json(content)
     written = document.get("format") if isinstance(document, dict) else None
     if written != FORMAT:
         raise UsageError(f"its format is {written!r}, expected '{FORMAT}'")

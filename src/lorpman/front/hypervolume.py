@@ -49,12 +49,14 @@ class Hypervolume(float):
         """The volume as a plain float."""
         return float(self)
 
+    # A triple as well as a float: ``value, stderr, method = volume``.
     def __iter__(self) -> Iterator[float | str]:
         return iter((self.value, self.stderr, self.method))
 
     def __getitem__(self, index: int) -> float | str:
         return tuple(self)[index]
 
+    # Without it, copies and pickles would lose the error and the method.
     def __getnewargs__(self) -> tuple[float, float, str]:  # type: ignore[override]
         return self.value, self.stderr, self.method
 
@@ -124,6 +126,8 @@ def _boxes(gains: Floats) -> tuple[Floats, int]:
     Powers of two cost no rounding, and the largest corner of every objective lands in [0.5, 1),
     so that a product over 40 objectives stays a normal float.
     """
+    # A point that is no better than the reference in some task has no volume. Sorted and without
+    # copies, so that the result does not depend on the order of the points.
     gains = np.unique(gains[(gains > 0).all(axis=1)], axis=0)
     gains = gains[best_rows(gains)]
     if len(gains) == 0:
@@ -161,6 +165,7 @@ def _inclusion_exclusion(boxes: Floats) -> float:
 
 def _power(fraction: float, exponent: int) -> float:
     """fraction * 2 ** exponent, rounded nowhere; refused where no float holds it."""
+    # Below the smallest normal float, digits are lost already.
     lost = fraction < np.finfo(np.float64).tiny
     _exp(-math.inf if lost else math.log(fraction) + exponent * math.log(2.0))
     return math.ldexp(fraction, exponent)
@@ -168,6 +173,7 @@ def _power(fraction: float, exponent: int) -> float:
 
 def _exp(log: float) -> float:
     """``exp(log)``; refused where no normal float holds it."""
+    # exp(-708) and exp(709) are about the smallest and the largest normal float.
     if not -708.0 < log < 709.0:
         size = f"about 10^{log / math.log(10.0):.0f}" if math.isfinite(log) else "below 10^-308"
         raise UsageError(f"the hypervolume is {size}, no float holds it; rescale the scores")

@@ -41,6 +41,7 @@ def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float
     result = np.zeros((n, m))
     inside = np.flatnonzero((given < edge).all(1) & np.isfinite(given).all(1))
     if len(inside):
+        # Of two equal points each would hide the other: as one point they have a gradient.
         unique, where = np.unique(given[inside], axis=0, return_inverse=True)
         best = np.flatnonzero(non_dominated_mask(unique, maximise=False).numpy())
         slopes = np.zeros_like(unique)
@@ -61,6 +62,7 @@ def _slopes(points: Floats, edge: Floats) -> Floats:
         clipped = np.maximum(covering, point)[:, rest]
         facet = float((edge - point)[rest].prod())
         covered = _volume(clipped, edge[rest]) if len(clipped) else 0.0
+        # Rounding, or a sampled volume, may make the covered part a little too large.
         slopes[j, i] = -max(facet - covered, 0.0)
     return slopes
 

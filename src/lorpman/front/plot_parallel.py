@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
 
 def draw_parallel(figure: "Figure", fronts: Sequence[Front]) -> None:
-    """Draw fronts of the same tasks: axes from the worst score, below, to the best, above."""
+    """Draw fronts of the same tasks: axes from the worst score, below, to the best, above.
+
+    Args:
+        figure: An empty figure.
+        fronts: One front, of which every point is drawn, or several, drawn as bands.
+    """
     axes: Any = figure.subplots()
     tables = [front.scores.numpy() for front in fronts]
     worst, best = (end.numpy() for end in worst_and_best(fronts))
+    # A task that is the same everywhere has no range; its points are drawn half way up.
     width = np.where(best == worst, 1.0, best - worst)
     heights = [np.where(best == worst, 0.5, (table - worst) / width) for table in tables]
     axes.vlines(range(len(best)), 0.0, 1.0, color="0.85", lw=0.8, zorder=0)
@@ -74,7 +80,14 @@ def _names_upright(front: Front) -> bool:
 
 
 def parallel_size(front: Front) -> tuple[float, float]:
-    """Width and height in inches that the tasks of a front and their names need."""
+    """The size of the figure that the tasks of a front and their names need.
+
+    Args:
+        front: The front.
+
+    Returns:
+        Width and height in inches.
+    """
     names = 0.07 * max(map(len, front.tasks)) if _names_upright(front) else 0.0
     return min(max(7.0, 0.36 * len(front.tasks) + 2.0), 18.0), 5.0 + min(names, 3.0)
 

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lorpman._files import write_bytes
+from lorpman._files import Kind, near_start, write_bytes
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 
@@ -13,9 +13,37 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette without black and yellow: colour-blind readers tell these apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#999933")
-MARKERS = "osD^vPX*h"  # one more than colours, so that pairs repeat late
+# One more than colours: a pair of both comes again only after 72 fronts.
+MARKERS = "osD^vPX*h"
 COLOUR_MAP = "viridis"
 _DPI = 150
+# By suffix, what stands near the beginning of every such file.
+_SIGNATURES = {
+    ".png": b"\x89PNG\r\n",
+    ".pdf": b"%PDF",
+    ".svg": b"<svg",
+    ".svgz": b"\x1f\x8b",
+    ".jpg": b"\xff\xd8\xff",
+    ".jpeg": b"\xff\xd8\xff",
+    ".gif": b"GIF8",
+    ".webp": b"WEBP",
+    ".tif": b"II*\x00",
+    ".tiff": b"II*\x00",
+    ".avif": b"ftypavif",
+    ".eps": b"%!PS",
+    ".ps": b"%!PS",
+    ".pgf": b"Matplotlib",
+}
+
+
+def _is_picture(path: Path) -> bool:
+    signature = _SIGNATURES.get(path.suffix.lower())
+    # An SVG file has its kind and its data type first, up to a kilobyte of text.
+    within = 2048 if path.suffix.lower() in (".svg", ".pgf") else 16
+    return signature is not None and near_start(signature, within=within)(path)
+
+
+PICTURE = Kind("a picture of the kind that its name says", _is_picture, in_runs=True)
 
 
 def volume_text(front: Front) -> str:
@@ -62,7 +90,11 @@ def draw_legend(figure: "Figure", handles: Any, labels: Any) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure into ``path``, all of it or nothing; the suffix picks the format.
+    """Write a figure into a file, all of it or nothing.
+
+    Args:
+        figure: The figure.
+        path: The file; its suffix picks the format.
 
     Raises:
         UsageError: If the suffix is unknown, or the file cannot be written.
@@ -72,6 +104,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     if kind not in formats:
         known = ", ".join(sorted(formats))
         raise UsageError(f"cannot draw into '{path}': the file name must end in one of {known}")
+    # In memory first, so that a failure leaves no half picture behind.
     picture = io.BytesIO()
     figure.savefig(picture, format=kind, dpi=_DPI)
-    write_bytes(path, picture.getvalue())
+    write_bytes(path, picture.getvalue(), PICTURE)

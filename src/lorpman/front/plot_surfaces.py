@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
-    """Draw fronts of the same three tasks: the surfaces, and three planes of two tasks."""
+    """Draw fronts of the same three tasks: the surfaces, and three planes of two tasks.
+
+    Args:
+        figure: An empty figure.
+        fronts: One or more fronts.
+    """
     space: Any = figure.add_subplot(2, 2, 1, projection="3d")
     for k, front in enumerate(fronts):
         _draw_surface(space, front, COLOURS[k % len(COLOURS)] if len(fronts) > 1 else None)
@@ -41,6 +46,7 @@ def _draw_surface(space: Any, front: Front, colour: str | None) -> None:
     """Triangles between neighbours on the simplex of preferences, under the points."""
     points, weight = front.scores.numpy(), front.alphas.numpy()
     best = front.non_dominated_mask().numpy()
+    # Neighbours by preference: neighbours by score would join sheets that only pass each other.
     faces = triangles(weight[:, :2])
     if len(faces):
         look: dict[str, Any] = {"color": colour, "alpha": 0.25} if colour else {"cmap": COLOUR_MAP}

@@ -37,6 +37,7 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
         return 0
     modes = {module: module.training for module in network.modules()}
     momenta = [norm.momentum for norm in norms]
+    # Only the norms train: dropout would distort what the later ones see.
     network.eval()
     for norm in norms:
         norm.reset_running_stats()

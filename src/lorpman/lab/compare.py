@@ -3,29 +3,34 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lorpman._files import read_json, write_bytes, write_json
+from lorpman._files import write_bytes, write_json
 from lorpman.errors import UsageError, unknown
 from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
-from lorpman.lab.comparison_table import Comparison, MethodResults
-from lorpman.lab.isolated_training import try_training
+from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
 from lorpman.lab.methods.registry import get_method
-from lorpman.lab.problems.registry import get_problem
-from lorpman.lab.runs.directory import epochs_done, read_spec
+from lorpman.lab.problems.own_problem import find_problem
+from lorpman.lab.problems.problem import Problem
+from lorpman.lab.problems.registry import problem_names
+from lorpman.lab.runs.directory import epochs_done, read_spec, same_source
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run, save_front
+from lorpman.lab.runs.run_file import read_run_file
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import TrainingSettings
+from lorpman.lab.train_runs import train_runs
+from lorpman.lab.workers import Workers
 from lorpman.preference import grid
 
 
 def compare(
-    problem: str,
+    problem: str | Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     out: Path,
@@ -35,7 +40,9 @@ def compare(
     recipe: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     isolate: bool = True,
+    workers: Workers | None = None,
     tell: Callable[[str], None] | None = None,
+    live: bool = False,
 ) -> Comparison:
     """Train every method with every seed into ``out``, unless it is there, and write the table.
 
@@ -43,7 +50,7 @@ def compare(
     does not stop the others.
 
     Args:
-        problem: the name of the problem.
+        problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
         methods: names of methods.
         seeds: every method is trained once with each.
         out: where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
@@ -52,7 +59,9 @@ def compare(
         recipe: the name of a recipe, for all methods.
         overrides: settings; each goes to every method that has it.
         isolate: give each run a process of its own, so that its peak memory is its own.
-        tell: told which run begins and which fails; without it, no progress is shown.
+        workers: how many runs at once, and where; None for one after the other.
+        tell: told which run begins, ends or fails, and the time left; None for nobody.
+        live: on a terminal, show a table that follows the runs instead.
 
     Returns:
         The table.
@@ -60,20 +69,13 @@ def compare(
     Raises:
         UsageError: something asked for does not exist, or every run failed.
     """
-    specs = _specs(problem, methods, seeds, scale, recipe, overrides or {})
-    say = tell or (lambda line: None)
-    finished: dict[tuple[str, int], Path] = {}
-    failures: dict[str, str] = {}
-    for place, (key, spec) in enumerate(specs.items(), start=1):
-        run = run_directory(out, spec)
-        if not _is_finished(run, spec):
-            say(f"{run} ({place} of {len(specs)})")
-            reason = try_training(spec, run, root, isolate, progress=tell is not None)
-            if reason is not None:
-                failures[run.name] = reason
-                say(f"{run} failed: {reason}")
-                continue
-        finished[key] = run
+    specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
+    runs = {key: run_directory(out, spec) for key, spec in specs.items()}
+    missing = {run: specs[key] for key, run in runs.items() if not _is_finished(run, specs[key])}
+    failed = train_runs(missing, root, workers or Workers(), isolate=isolate, tell=tell, live=live)
+    finished = {key: run for key, run in runs.items() if run not in failed}
+    failures = {run.name: reason for run, reason in failed.items()}
+    # Mostly one mistake, such as missing data, that stops them all: say it once.
     if not finished:
         raise UsageError(next(iter(failures.values())))
     return _summarise(specs, finished, failures, out, root, scale)
@@ -85,7 +87,7 @@ def _is_finished(run: Path, spec: Spec) -> bool:
 
 
 def _specs(
-    problem: str,
+    problem: Problem,
     methods: Sequence[str],
     seeds: Sequence[int],
     scale: Scale,
@@ -102,7 +104,8 @@ def _specs(
             raise unknown("setting", key, every_setting)
     drawing = [method for method in methods if get_method(method).takes_sampling]
     for method in methods:
-        # Where no method takes it, the first one says so.
+        # Methods with preferences of their own are compared without it. Where no method takes it,
+        # it stays, so that the first one refuses it in words.
         if drawing and method not in drawing:
             settings[method].discard("sampling")
     return {
@@ -119,9 +122,9 @@ def _specs(
     }
 
 
-def _settings_of(problem: str, method: str) -> set[str]:
+def _settings_of(problem: Problem, method: str) -> set[str]:
     """The names of all settings that a run has."""
-    groups = (TrainingSettings, get_method(method).settings, get_problem(problem).settings)
+    groups = (TrainingSettings, get_method(method).settings, problem.options)
     return {key for group in groups for key in group.model_fields}
 
 
@@ -139,8 +142,11 @@ def run_directory(out: Path, spec: Spec) -> Path:
     for described in sorted(out.glob(f"{name}*/run.json")):
         # One that cannot be read, perhaps of another version, is another run.
         with suppress(UsageError):
-            if read_spec(described.parent).identity() == spec.identity():
-                return described.parent
+            run = described.parent
+            # Numbers of another version of the problem must not stand beside these.
+            same = same_source(run, spec)
+            if same and read_spec(run, spec.problem).identity() == spec.identity():
+                return run
     number = 2
     run = out / name
     while run.exists():
@@ -167,13 +173,14 @@ def _summarise(
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown_fronts.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
-    comparison = Comparison(first.problem.name, scale, first.recipe, note, tuple(rows), failures)
-    write_bytes(out / "comparison.md", comparison.markdown().encode())
-    write_json(out / "comparison.json", comparison.to_json())
+    stated = scale if first.problem.name in problem_names() else ""
+    comparison = Comparison(first.problem.name, stated, first.recipe, note, tuple(rows), failures)
+    write_bytes(out / "comparison.md", comparison.markdown().encode(), TABLE)
+    write_json(out / "comparison.json", comparison.to_json(), TABLE_DATA)
     # Points of a discrete front must not be joined by a line.
     apart = [row.method for row in rows if get_method(row.method).kind != "continuous"]
     plot_fronts(shown_fronts, out / "comparison.png", first.problem.name, apart)
-    return comparison
+    return replace(comparison, picture=(out / "comparison.png").read_bytes())
 
 
 def shared_front(spec: Spec, run: Path, root: Path) -> Front:
@@ -191,7 +198,7 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     front = Front.load(run / "front.json")
     shared = grid(len(front.tasks))
     if spec.method.kind == "continuous" and not torch.equal(front.alphas, shared):
-        front = evaluate_run(run, "test", root)
+        front = evaluate_run(run, "test", root, spec.problem)
         save_front(front, run, "test")
     return front
 
@@ -210,13 +217,14 @@ def _results(
         seeds=tuple(runs),
         hypervolumes=tuple(float(volume) for volume in volumes),
         sampling_error=max(volume.stderr for volume in volumes),
-        parameters=parameters_learned(read_json(first / "run.json", "run"), read_epoch_log(first)),
+        parameters=parameters_learned(read_run_file(first).model_dump(), read_epoch_log(first)),
         seconds_per_epoch=statistics.fmean(epoch["seconds"] for epoch in epochs),
         epochs=spec.training.epochs,
         peak_memory=max(epoch.get("peak_memory", 0) for epoch in epochs),
         order=statistics.fmean(order.correlation for order in orders) if orders else None,
         violations=sum(order.violations for order in orders),
         pairs=sum(order.pairs for order in orders),
+        # Beside a reduced run, the paper's number would invite a comparison that means nothing.
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
     )

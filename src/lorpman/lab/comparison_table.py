@@ -1,9 +1,20 @@
 """The table of a comparison: one row per method, as people and as programs read it."""
 
+import html
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from lorpman._files import Kind, json_with, near_start
+from lorpman.front.notebook import html_picture, html_table
+
+TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
+"""What people read."""
+TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".json",))
+"""What programs read."""
+_HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
+_HEAD += ["epochs", "s / epoch", "memory"]
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,12 @@ class Comparison:
 
     Args:
         problem: the name of the problem.
-        scale: ``paper`` or ``laptop``.
+        scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
         recipe: the recipe that all settings started from, if there was one.
         note: how the data differs from the official splits, if it does.
         rows: one per method, in the order asked for.
         failures: for each run that failed, by the name of its directory, the reason.
+        picture: the fronts, as a PNG, for notebooks.
     """
 
     problem: str
@@ -62,6 +74,7 @@ class Comparison:
     note: str
     rows: tuple[MethodResults, ...]
     failures: dict[str, str]
+    picture: bytes = field(default=b"", repr=False, compare=False)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -70,9 +83,7 @@ class Comparison:
 
     def markdown(self) -> str:
         """The table as people read it, with its caption and the failures below."""
-        head = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
-        head += ["epochs", "s / epoch", "memory"]
-        lines = [_line(head), _line(["---"] + ["---:"] * (len(head) - 1))]
+        lines = [_line(_HEAD), _line(["---"] + ["---:"] * (len(_HEAD) - 1))]
         lines += [_line(self._cells(row)) for row in self.rows]
         lines += ["", self._caption()]
         lines += [f"- {run}: {reason}" for run, reason in self.failures.items()]
@@ -81,7 +92,16 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """The table as programs read it."""
         rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in self.rows]
-        return {**asdict(self), "rows": rows}
+        described = {**asdict(self), "rows": rows}
+        del described["picture"]
+        return described
+
+    def _repr_html_(self) -> str:
+        """The table and the picture, for a notebook."""
+        table = html_table(_HEAD, [self._cells(row) for row in self.rows])
+        picture = html_picture(self.picture) if self.picture else ""
+        below = [self._caption(), *(f"{run}: {why}" for run, why in self.failures.items())]
+        return table + picture + "".join(f"<p>{html.escape(line)}</p>" for line in below)
 
     def _cells(self, row: MethodResults) -> list[str]:
         deviation = "" if row.deviation is None else f" ± {row.deviation:.2g}"
@@ -100,7 +120,8 @@ class Comparison:
 
     def _caption(self) -> str:
         parts = [
-            f"{self.problem}, {self.scale} scale, "
+            f"{self.problem}, "
+            + (f"{self.scale} scale, " if self.scale else "")
             + (f"recipe {self.recipe}, " if self.recipe else "")
             + "test split, "
             + ("mean ± standard deviation of " if len(self.seeds) > 1 else "")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
@@ -17,6 +18,8 @@ from lorpman.preference import Dirichlet, Sampler, Stratified
 from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
+_LARGEST = 2**31 - 1
+_LONGEST_VALUE = 10_000  # characters of a value in --set
 
 Sampling = Literal["dirichlet", "stratified"]
 """What the setting ``sampling`` takes: the keys of :data:`SAMPLERS`."""
@@ -46,6 +49,9 @@ class SettingsGroup(BaseModel):
         if isinstance(value, bool) and bool not in types and {int, float} & set(types):
             hint = "; use null for never" if type(None) in types else ""
             raise ValueError(f"expected a number, not true, false, yes or no{hint}")
+        # Beyond this, counts and sizes overflow somewhere in torch or numpy.
+        if type(value) is int and float not in types and abs(value) > _LARGEST:
+            raise ValueError(f"expected a number of at most {_LARGEST}")
         return value
 
 
@@ -56,7 +62,7 @@ class NoSettings(SettingsGroup):
 class TrainingSettings(SettingsGroup):
     """What every method is trained with."""
 
-    epochs: int = Field(10, ge=1)
+    epochs: int = Field(10, ge=1, le=1_000_000)
     batch_size: int = Field(256, ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
@@ -67,7 +73,7 @@ class TrainingSettings(SettingsGroup):
     """How many epochs begin with a fifth of the rate, before the schedule starts."""
     step_epochs: tuple[int, ...] = ()
     step_factor: float = Field(0.5, gt=0)
-    window: int = Field(4, ge=1)
+    window: int = Field(4, ge=1, le=4096)
     concentration: float = Field(1.0, gt=0)
     sampling: Sampling = DEFAULT_SAMPLING
     """Preferences independent of each other, or spread over the simplex within a step."""
@@ -173,11 +179,34 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
             raise UsageError(
                 f"--set expects key=value, found '{assignment}'; example: --set rank=4"
             )
-        try:
-            parsed[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UsageError(f"--set {key.strip()}: cannot read the value '{value}'") from None
+        parsed[key.strip()] = _parse_value(key.strip(), value)
     return parsed
+
+
+class _Loader(yaml.SafeLoader):
+    """Without references, by which a short text can stand for an endless or a huge value."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("references are not allowed")
+        return super().compose_node(parent, index)
+
+
+def _parse_value(key: str, text: str) -> Any:
+    try:
+        if len(text) > _LONGEST_VALUE:
+            raise ValueError("too long")
+        # Not unsafe: the loader is a SafeLoader.
+        return yaml.load(text, _Loader)
+    # YAML's own error, and those of Python over dates, numbers and depths that cannot be.
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UsageError(f"--set {key}: cannot read the value '{_shown(text)}'") from None
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, cut short."""
+    text = value if isinstance(value, str) else reprlib.repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def format_assignments(values: Mapping[str, Any]) -> list[str]:
@@ -232,4 +261,6 @@ def _first_problem(error: ValidationError) -> str:
     # A field of several types has one error for each of them.
     same = [e["msg"] for e in others if e["loc"][0] == key and e["input"] == first["input"]]
     reason = " or ".join(dict.fromkeys([first["msg"], *same]))
-    return f"setting {key}: {reason}, got {first['input']!r}"
+    found = first["input"]
+    shown = repr(found) if isinstance(found, str) and len(found) <= 60 else _shown(found)
+    return f"setting {key}: {reason}, got {shown}"

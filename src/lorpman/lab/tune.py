@@ -1,23 +1,29 @@
 """Searching a problem's settings: validation hypervolume over the preset's ranges, with Optuna."""
 
-import json
 import math
 import random
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import NotFinite, TrainingDiverged, UsageError, need
+import torch
+
+from lorpman._files import Kind, check_target, parse_json
+from lorpman.errors import NotFinite, ProcessLost, TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
+from lorpman.lab.own_process import call_in_own_process
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import check_freezing, fit_spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.lab.settings import SettingsGroup, format_assignments
+from lorpman.lab.workers import Workers
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
 from lorpman.training.options import Placement
@@ -35,7 +41,7 @@ class Sweep:
     """What is searched: one problem and method, and values to try for some settings.
 
     Args:
-        problem: the name of the problem.
+        problem: the problem.
         method: the name of the method.
         seed: of every trial.
         overrides: settings that all trials share.
@@ -44,7 +50,7 @@ class Sweep:
         recipe: the name of a recipe, if there is one.
     """
 
-    problem: str
+    problem: Problem
     method: str
     seed: int
     overrides: Mapping[str, Any]
@@ -55,7 +61,7 @@ class Sweep:
     @classmethod
     def make(
         cls,
-        problem: str,
+        problem: str | Problem,
         method: str,
         seed: int,
         overrides: Mapping[str, Any],
@@ -66,7 +72,7 @@ class Sweep:
         """Choose and check what is searched.
 
         Args:
-            problem: the name of the problem.
+            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
             method: the name of the method.
             seed: of every trial.
             overrides: settings that all trials share; they are not searched.
@@ -81,12 +87,13 @@ class Sweep:
             UsageError: there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        problem = spec.problem
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
         chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
         if not chosen:
             raise UsageError(
-                f"the preset of {problem} has no ranges for {method}; give some with "
+                f"{problem.name} has no ranges for {method}; give some with "
                 "--search key=value,value"
             )
         sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
@@ -109,7 +116,8 @@ class Sweep:
 
     def command(self, chosen: Mapping[str, Any]) -> str:
         """How to train with these settings, for a shell."""
-        words = ["lorpman", "train", self.problem, "--method", self.method, "--seed", self.seed]
+        problem = self.problem.reference or self.problem.name
+        words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":
             words += ["--scale", self.scale]
         if self.recipe is not None:
@@ -126,7 +134,7 @@ class Sweep:
         """Of the study: the same words for the same search, so that workers meet in one."""
         fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
         ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
-        start = (self.problem, self.method, str(self.seed), self.scale, self.recipe)
+        start = (self.problem.name, self.method, str(self.seed), self.scale, self.recipe)
         parts = (*start, fixed, ranges)
         return "/".join(part for part in parts if part)
 
@@ -137,7 +145,12 @@ def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tune(
-    sweep: Sweep, trials: int, study_file: Path, root: Path, say: Callable[[str], None]
+    sweep: Sweep,
+    trials: int,
+    study_file: Path,
+    root: Path,
+    say: Callable[[str], None],
+    workers: Workers | None = None,
 ) -> Any:
     """Add trials to a study until it has enough finished ones.
 
@@ -151,12 +164,14 @@ def tune(
         study_file: Optuna's journal; made if it is not there, continued if it is.
         root: the data directory.
         say: told one line about every trial.
+        workers: how many trials at once, and where; None for one after the other, here.
 
     Returns:
         The Optuna study.
 
     Raises:
-        UsageError: ``trials`` is below 1, the file is something else, or no trial came to its end.
+        UsageError: ``trials`` is below 1, the file is something else, no trial came to its end,
+            or workers are asked for that are not there.
     """
     if trials < 1:
         raise UsageError(f"trials must be at least 1, got {trials}")
@@ -164,23 +179,88 @@ def tune(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
     check_freezing(first, first.build())
+    workers = workers or Workers()
     # Kept from trial to trial, unless what is searched decides the data.
-    load = lru_cache(maxsize=1)(partial(first.problem.load, root))
-    load(first.data)
+    load = lru_cache(maxsize=1)(lambda data: replace(first, data=data).load(root))
+    # Before the study is made: data that is missing should not leave an empty study behind.
+    try_out(first, load(first.data), root)
     study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
-        if sweep.combinations() <= trials:
-            study.enqueue_trial(_untried(study, sweep))
-        study.optimize(
-            lambda trial: _validation_hypervolume(trial, sweep, load),
-            n_trials=1,
-            callbacks=[lambda _, trial: say(_trial_line(trial))],
-        )
+        # One at a time, or one for each worker: others may finish the rest meanwhile.
+        if workers.several:
+            _try_several(study, sweep, trials, study_file, root, say, workers)
+        else:
+            if sweep.combinations() <= trials:
+                study.enqueue_trial(_untried(study, sweep))
+            say(_trial_line(_try_one(study, sweep, load)))
     if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
         raise UsageError(
             f"no trial of the study in {study_file} came to its end; search other values"
         )
     return study
+
+
+def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) -> Any:
+    """Do the next trial of a study; what became of it."""
+    ended: list[Any] = []
+    study.optimize(
+        lambda trial: _validation_hypervolume(trial, sweep, load),
+        n_trials=1,
+        callbacks=[lambda _, trial: ended.append(trial)],
+    )
+    return ended[0]
+
+
+def _try_several(
+    study: Any,
+    sweep: Sweep,
+    trials: int,
+    study_file: Path,
+    root: Path,
+    say: Callable[[str], None],
+    workers: Workers,
+) -> None:
+    """Do as many trials as the study lacks, each in a process of its own.
+
+    One whose process dies is lost, and done again in the next round.
+    """
+    if sweep.combinations() <= trials:
+        waiting = _tried(study, ("WAITING",))
+        left = _left(study, sweep)
+        for values in left:
+            if values not in waiting:
+                study.enqueue_trial(values)
+        count = len(left)
+    else:
+        count = trials - len(_tried(study, _ENDED))
+    call = (sweep, study_file.absolute(), root.absolute(), workers.threads)
+    numbers = []
+    for number in workers.each(_try_apart, [call] * count):
+        if number is not None:
+            numbers.append(number)
+            say(_trial_line(study.get_trials(deepcopy=False)[number]))
+    if not numbers:
+        raise UsageError("the processes of all trials died, perhaps for lack of memory")
+
+
+def _try_apart(sweep: Sweep, study_file: Path, root: Path, threads: int | None) -> int | None:
+    """Do one trial in a process of its own; its number, or None if the process died."""
+    try:
+        return call_in_own_process(_try_there, sweep, study_file, root, threads)
+    except ProcessLost:
+        return None
+
+
+def _try_there(sweep: Sweep, study_file: Path, root: Path, threads: int | None) -> int:
+    """The other end of the call: one trial of the study in the file."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    first = sweep.spec({})
+    study = _open_study(optuna, sweep, study_file)
+    return _try_one(study, sweep, lambda data: replace(first, data=data).load(root)).number
 
 
 def _trial_line(trial: Any) -> str:
@@ -202,6 +282,7 @@ def _validation_hypervolume(
     def prune_if_hopeless(epoch: Epoch) -> None:
         if epoch.hypervolume is not None:
             trial.report(epoch.hypervolume, epoch.number)
+            # Not after the last epoch: there is nothing left to save.
             if epoch.number < spec.training.epochs and trial.should_prune():
                 raise TrialPruned
 
@@ -237,12 +318,18 @@ def _untried(study: Any, sweep: Sweep) -> dict[str, Any]:
 
     One that was begun may be with another worker, or lost with a worker that was killed.
     """
-    every = [
-        dict(zip(sweep.ranges, values, strict=True)) for values in product(*sweep.ranges.values())
-    ]
-    ended, begun = _tried(study, _ENDED), _tried(study, ("RUNNING", "WAITING"))
-    left = [values for values in every if values not in ended]
+    begun, left = _tried(study, ("RUNNING", "WAITING")), _left(study, sweep)
+    # At random, so that two workers that look at the same moment rarely choose the same.
     return random.choice([values for values in left if values not in begun] or left)
+
+
+def _left(study: Any, sweep: Sweep) -> list[dict[str, Any]]:
+    """The combinations that no trial has come to the end of."""
+    ended = _tried(study, _ENDED)
+    every = (
+        dict(zip(sweep.ranges, values, strict=True)) for values in product(*sweep.ranges.values())
+    )
+    return [values for values in every if values not in ended]
 
 
 def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
@@ -260,26 +347,31 @@ def _open_study(optuna: Any, sweep: Sweep, study_file: Path) -> Any:
 
     epochs = sweep.spec({}).training.epochs
     try:
-        _check_journal(study_file)
         study_file.parent.mkdir(parents=True, exist_ok=True)
+        check_target(study_file, _STUDY)
         storage = optuna.storages.JournalStorage(JournalFileBackend(str(study_file)))
         return optuna.create_study(
             storage=storage,
             study_name=sweep.name(),
             direction="maximize",
             load_if_exists=True,
+            # constant_liar: what other workers try counts as bad until its score is known, so that
+            # they do not all try the same.
             sampler=optuna.samplers.TPESampler(constant_liar=True),
             # Early epochs say little about a run that freezes late.
             pruner=optuna.pruners.MedianPruner(3, n_warmup_steps=max(1, epochs // 3)),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UsageError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"cannot use {study_file} as a study file: {error}") from None
 
 
-def _check_journal(path: Path) -> None:
+def _is_journal(path: Path) -> bool:
     """Optuna appends to whatever file it is given: look before it does."""
-    if path.exists():
-        with path.open("rb") as file:
-            first = file.readline()
-        if first and "op_code" not in json.loads(first):
-            raise ValueError("it holds something else")
+    with path.open("rb") as file:
+        first = parse_json(file.readline(1 << 16))
+    return isinstance(first, dict) and "op_code" in first
+
+
+_STUDY = Kind("a study", _is_journal)

@@ -1,7 +1,8 @@
 """Activation checkpointing inside a network: refused, since it would be silently wrong.
 
-A network has the weights of a preference only while it runs forward. What runs a part of it again
-in the backward pass would find other weights there, and give their gradients.
+A network has the weights of a preference only while it runs forward. Activation checkpointing runs
+parts of it again in the backward pass, with the weights that are there by then: the gradients would
+be those of another network.
 """
 
 import threading
@@ -28,6 +29,7 @@ _MESSAGE = (
 @contextmanager
 def without_recomputation() -> Iterator[None]:
     """Refuse hooks on saved tensors that are set inside this context, but not those around it."""
+    # Without gradients there is no backward pass, so nothing is run again.
     if not torch.is_grad_enabled():
         yield
         return
@@ -37,14 +39,17 @@ def without_recomputation() -> Iterator[None]:
             with disable_saved_tensors_hooks(_MESSAGE):
                 yield
         except RuntimeError as error:
+            # torch raises a RuntimeError with the text that it was given; others are the network's.
             if str(error) != _MESSAGE:
                 raise
             raise UsageError(_MESSAGE) from None
         return
-    # They cannot be switched off under the ones around; but a module shows when there are others.
+    # The caller has set hooks around the manifold, which is allowed. torch can then not forbid
+    # further ones; so every module of the network checks before it runs that there are none.
     thread = threading.get_ident()
 
     def check(*_: Any) -> None:
+        # The hook is global: models of other threads are none of its business.
         if threading.get_ident() == thread and saved_tensor_hooks() != around:
             raise UsageError(_MESSAGE)
 
@@ -56,8 +61,15 @@ def without_recomputation() -> Iterator[None]:
 
 
 def check_outputs(outputs: Any, inputs: Any) -> None:
-    """Refuse outputs that were computed from ``inputs`` by the older kind of checkpointing,
-    which sets no hooks."""
+    """Refuse outputs that were made with the older kind of checkpointing, which sets no hooks.
+
+    Args:
+        outputs: What the network gave, in any structure.
+        inputs: What it was given; the search ends there, since what came before is not its work.
+
+    Raises:
+        UsageError: if a node of that kind is among the operations between them.
+    """
     seen = {x.grad_fn for x in tree_leaves(inputs) if isinstance(x, Tensor)}
     waiting = [y.grad_fn for y in tree_leaves(outputs) if isinstance(y, Tensor)]
     while waiting:

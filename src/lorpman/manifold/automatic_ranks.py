@@ -16,17 +16,23 @@ from collections.abc import Mapping
 from torch import Tensor
 
 START = 2.0
-"""Times the budget at the beginning of training."""
+"""How many times the budget training begins with."""
 _SETTLED = 0.5
 """The part of training after which the ranks stay as they are."""
 
 
 def budget_at(epoch: int, epochs: int, budget: int) -> int:
-    """How many parameters the factors may have in an epoch, counted from 0.
+    """How many parameters the factors may have in an epoch.
+
+    Args:
+        epoch: The epoch, counted from 0.
+        epochs: How many there are in all.
+        budget: What is wanted in the end.
 
     >>> [budget_at(epoch, 10, 1000) for epoch in (0, 1, 2, 5, 9)], budget_at(0, 1, 1000)
     ([2000, 1800, 1600, 1000, 1000], 1000)
     """
+    # At the latest in the last epoch, however few there are: the result must keep the budget.
     settled = min(math.ceil(_SETTLED * epochs), epochs - 1)
     left = max(0.0, 1 - epoch / settled) if settled else 0.0
     return round(budget * (1 + (START - 1) * left))
@@ -37,8 +43,13 @@ def allocate(
 ) -> dict[str, int]:
     """How many directions each layer keeps: those that bring most for each parameter.
 
-    ``importance`` holds, for each layer, a value ``[r]`` for its r directions in falling order;
-    ``costs`` the parameters of one of them. Every layer keeps at least one.
+    Args:
+        importance: For each layer a value for each of its r directions, ``[r]``, in falling order.
+        costs: For each layer the parameters of one direction.
+        budget: The parameters that all together may have.
+
+    Returns:
+        The rank of each layer, at least 1.
 
     >>> from torch import tensor
     >>> allocate({"a": tensor([9.0, 4.0]), "b": tensor([8.0, 1.0])}, {"a": 10, "b": 5}, 25)
@@ -46,13 +57,15 @@ def allocate(
     """
     ranks = dict.fromkeys(importance, 1)
     left = budget - sum(costs.values())
-    # Where nothing was measured yet, all layers lose the same part of their directions.
+    # The place breaks ties: where nothing was measured yet, all layers lose the same part of their
+    # directions, instead of the first ones keeping all.
     offers = [
         (-value / costs[name], place / len(values), name)
         for name, values in importance.items()
         for place, value in enumerate(values.tolist()[1:], start=1)
     ]
     for _, _, name in sorted(offers):
+        # Goes on after one that is too dear: a cheaper one may still fit.
         if costs[name] <= left:
             ranks[name] += 1
             left -= costs[name]

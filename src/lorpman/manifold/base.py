@@ -81,16 +81,22 @@ class Manifold(nn.Module, ABC):
         return Dirichlet(concentration)
 
     def shared_parameters(self, alpha: Tensor) -> list[nn.Parameter]:
-        """The trained parameters through which the tasks compete at ``alpha [m]``, without heads.
+        """The trained parameters through which the tasks compete, without heads.
 
         They are what gradient balancers weigh. By default everything that is trained.
+
+        Args:
+            alpha: The preference ``[m]``.
         """
         return self.parameters_at(alpha)
 
     def parameters_at(self, alpha: Tensor) -> list[nn.Parameter]:
-        """The trained parameters of the network at ``alpha [m]``, heads included.
+        """The trained parameters of the network at one preference, heads included.
 
         By default everything that is trained.
+
+        Args:
+            alpha: The preference ``[m]``.
         """
         del alpha
         return [p for p in self.parameters() if p.requires_grad]

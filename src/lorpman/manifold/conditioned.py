@@ -13,7 +13,15 @@ from lorpman.preference import as_preference
 
 
 class ConditionedManifold(Manifold):
-    """What COSMOS and FiLM share: a network of their own, run once per preference."""
+    """What COSMOS and FiLM share: a network of their own, run once per preference.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks.
+
+    Raises:
+        UsageError: if the network cannot be used.
+    """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
         super().__init__(num_tasks)
@@ -31,6 +39,7 @@ class ConditionedManifold(Manifold):
         return stack_outputs([self._at(x, row) for row in alpha])
 
     def _one(self, alpha: Tensor) -> Tensor:
+        """``alpha`` checked to be one preference, as a solution needs it."""
         alpha = self._on_device(alpha)
         if alpha.ndim != 1:
             raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")

@@ -18,10 +18,20 @@ class Convex(ParameterManifold):
 
     The first member keeps the weights of the given network; the others are started afresh by
     each layer's own ``reset_parameters`` (a parameter of a layer without one is copied, so there
-    the members start equal). ``shared`` names the prefixes of what the tasks share, as for
-    LowRank. ``fixed`` names what is neither combined nor copied but learned once; by default
-    that is what stands beside the shared parts: with ``shared="bottom.convs"``, the rest of
-    ``bottom``. Running statistics of norm layers are one set for all preferences.
+    the members start equal). Running statistics of norm layers are one set for all preferences.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks, and of members.
+        fixed: Prefixes of the parameters that are learned once instead of once per member; an
+            empty string for none. By default these are what stands beside the shared parts: with
+            ``shared="bottom.convs"``, the rest of ``bottom``.
+        shared: Prefixes of the parameters that the tasks share; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+
+    Raises:
+        UsageError: if a prefix matches no parameter, nothing is left to combine, or the network
+            cannot be used.
 
     >>> model = Convex(nn.Linear(6, 4), num_tasks=2)
     >>> model.num_parameters() == 2 * (6 * 4 + 4)
@@ -41,7 +51,7 @@ class Convex(ParameterManifold):
         names = [name for name, _ in self.network.named_parameters() if name not in once]
         if not names:
             raise UsageError(f"every parameter of {type(network).__name__} is fixed; combine some")
-        # A parameter's name cannot contain a dot.
+        # nn.ParameterDict refuses names with a dot.
         self._keys = {name: name.replace(".", "/") for name in names}
         given = dict(self.network.named_parameters())
         shapes = {key: (num_tasks, *given[name].shape) for name, key in self._keys.items()}
@@ -52,16 +62,24 @@ class Convex(ParameterManifold):
             weights = dict(member.named_parameters())
             for name, key in self._keys.items():
                 self.stacked[key].data[i] = weights[name].detach()
+        # Last, since the members started from it: its own weights are never used again.
         hollow(self.network, names)
 
     def members(self) -> dict[str, Tensor]:
-        """Every combined parameter of all members, ``[m, *shape]``, by the network's names."""
+        """Every combined parameter of all members.
+
+        Returns:
+            Tensors ``[m, *shape]`` by the network's own parameter names; not copies.
+        """
         return {name: self.stacked[key] for name, key in self._keys.items()}
 
     def similarity(self) -> dict[str, float]:
         """Cosine similarity of the members' layers, the mean over pairs of members.
 
         A layer is what one module holds itself: a weight and its bias count as one vector.
+
+        Returns:
+            A value from -1 to 1 by the name of the layer.
         """
         layers: dict[str, list[Tensor]] = {}
         for name, values in self.members().items():
@@ -80,6 +98,7 @@ class Convex(ParameterManifold):
         return [p for p in combined if p.requires_grad]
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        # alphas.to(v): a network may hold weights of several types.
         return {
             name: torch.tensordot(alphas.to(v), v, 1).unbind() for name, v in self.members().items()
         }
@@ -112,6 +131,7 @@ def _fixed(network: nn.Module, fixed: str | Sequence[str]) -> frozenset[str]:
 def _mean_cosine(gram: Tensor) -> float:
     """The mean cosine over pairs, from inner products ``[m, m]``; with a zero vector it is 0."""
     norms = gram.diagonal().sqrt()
+    # Biases and norm layers may still be all zero: 0 / tiny is 0, where 0 / 0 would be NaN.
     cosines = gram / (norms[:, None] * norms[None, :]).clamp_min(torch.finfo(gram.dtype).tiny)
     first, second = torch.triu_indices(len(gram), len(gram), 1)
     return float(cosines[first, second].mean())

@@ -16,11 +16,21 @@ from lorpman.manifold.copying import copy_network
 class Cosmos(ConditionedManifold):
     """COSMOS: the preference as more input features (tables) or channels (images).
 
-    The first layer, a Linear or a Conv2d, is widened by ``num_tasks`` inputs (``layer`` names
-    it, if it is not the first in the network's own order); its given weights are kept, and those
-    of the new inputs start as a fresh layer's would. For images, ``alpha`` goes through an
-    up-sampler that is learned too: two transposed convolutions (1 x 1 to 4 x 4 to 10 x 10, no
-    biases, ReLU after each), then the nearest of its values for every pixel.
+    The first layer, a Linear or a Conv2d, is widened by ``num_tasks`` inputs; its given weights
+    are kept, and those of the new inputs start as a fresh layer's would. For images, ``alpha``
+    goes through an up-sampler that is learned too: two transposed convolutions (1 x 1 to 4 x 4 to
+    10 x 10, no biases, ReLU after each), then the nearest of its values for every pixel.
+
+    Args:
+        network: Takes rows ``[n, k]``, images ``[n, c, h, w]``, or a sequence of either with one
+            batch per task; it is copied.
+        num_tasks: The number m of tasks.
+        layer: The name of the layer that sees the input; by default the first layer with
+            parameters, in the order in which the network's modules were defined.
+
+    Raises:
+        UsageError: if that layer is no plain Linear and no ungrouped Conv2d, or the network
+            cannot be used.
 
     >>> model = Cosmos(nn.Linear(6, 4), num_tasks=2)
     >>> model(torch.zeros(3, 6), torch.tensor([0.3, 0.7])).shape, model.num_parameters()
@@ -35,6 +45,7 @@ class Cosmos(ConditionedManifold):
         if isinstance(wide, nn.Conv2d):
             self.upsampler = _upsampler(num_tasks).to(wide.weight)
         if name == "":
+            # The network is that layer itself, which set_submodule cannot replace.
             self.network = wide
         else:
             self.network.set_submodule(name, wide)
@@ -55,7 +66,12 @@ class Cosmos(ConditionedManifold):
 
 
 class Appended(nn.Module):
-    """A network that always gets the same extra inputs: COSMOS at one preference."""
+    """A network that always gets the same extra inputs: COSMOS at one preference.
+
+    Args:
+        network: The network with the widened layer.
+        extra: What is appended to every input, ``[1, m]`` or ``[1, m, h', w']``.
+    """
 
     extra: Tensor
 
@@ -65,14 +81,26 @@ class Appended(nn.Module):
         self.register_buffer("extra", extra)
 
     def forward(self, x: Any) -> Any:
-        """The network's own output."""
+        """The output of the network for ``x`` with the preference appended.
+
+        Args:
+            x: What the network took before it was widened.
+        """
         return self.network(append(x, self.extra))
 
 
 def append(x: Any, extra: Tensor) -> Any:
-    """``x [n, k]`` with ``extra [1, m]``, or ``x [n, c, h, w]`` with ``extra [1, m, h', w']``.
+    """Append the same features or channels to every sample.
 
-    A sequence of batches, one per task, gets the same for each.
+    Args:
+        x: Rows ``[n, k]``, images ``[n, c, h, w]``, or a sequence of such batches, one per task.
+        extra: ``[1, m]`` for rows; ``[1, m, h', w']`` for images, whatever their size.
+
+    Returns:
+        ``[n, k + m]`` or ``[n, c + m, h, w]``, or a list of these.
+
+    Raises:
+        UsageError: if ``x`` is anything else.
 
     >>> append(torch.zeros(2, 1), torch.ones(1, 3)).shape
     torch.Size([2, 4])
@@ -80,9 +108,9 @@ def append(x: Any, extra: Tensor) -> Any:
     if isinstance(x, list | tuple):
         return [append(part, extra) for part in x]
     if not isinstance(x, Tensor) or x.ndim != extra.ndim:
-        found = f"{list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+        given = f"{list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
         expected = "rows [n, k]" if extra.ndim == 2 else "images [n, c, h, w]"
-        raise UsageError(f"COSMOS appends the preference to {expected}, found {found}")
+        raise UsageError(f"COSMOS appends the preference to {expected}, found {given}")
     if x.ndim == 4:
         extra = F.interpolate(extra, size=x.shape[2:], mode="nearest")
     return torch.cat([x, extra.to(x.dtype).expand(len(x), *extra.shape[1:])], 1)
@@ -109,16 +137,17 @@ def _widened(network: nn.Module, name: str, extra: int) -> nn.Linear | nn.Conv2d
     layer = dict(network.named_modules()).get(name)
     fits = isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.groups == 1)
     if not isinstance(layer, nn.Linear | nn.Conv2d) or not fits or is_parametrized(layer):
-        found = "no such module" if layer is None else f"a {type(layer).__name__}"
+        described = "no such module" if layer is None else f"a {type(layer).__name__}"
         raise UsageError(
             f"COSMOS widens the layer that sees the input, a plain Linear or ungrouped Conv2d; "
-            f"'{name}' is {found}; name the right one with layer="
+            f"'{name}' is {described}; name the right one with layer="
         )
     wide = copy.deepcopy(layer)
     attribute = "in_features" if isinstance(layer, nn.Linear) else "in_channels"
     outputs, inputs, *kernel = layer.weight.shape
     setattr(wide, attribute, inputs + extra)
     wide.weight = nn.Parameter(layer.weight.new_empty(outputs, inputs + extra, *kernel))
+    # Of the whole layer at once: the start of the new columns depends on how many inputs it has.
     wide.reset_parameters()
     with torch.no_grad():
         wide.weight[:, :inputs] = layer.weight

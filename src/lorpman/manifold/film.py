@@ -10,22 +10,33 @@ from torch.func import functional_call
 from lorpman.errors import UsageError
 from lorpman.manifold.conditioned import ConditionedManifold
 from lorpman.manifold.copying import copy_network
+from lorpman.manifold.network_call import arguments
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.shared_bottom import SharedBottom
 
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus)
+# What layers call the size of dimension 1 of their output.
 _WIDTHS = ("out_channels", "num_features", "num_channels", "out_features")
 
 
 class Film(ConditionedManifold):
     """FiLM: ``x <- gamma(alpha) x + beta(alpha)`` per channel, after every stage of a network.
 
-    ``gamma = 1 + W alpha + c`` and ``beta`` likewise come from one Linear(m, 2C) per stage that
-    starts at zero, so at first every preference gives the network as it came. ``stages`` are
-    names of modules whose output is ``[n, C, ...]`` (or a mapping from names to C, where C is
-    not that of the stage's last layer). By default they are those that a part of the network
-    declares in an attribute ``stages``, else all activations of the shared bottom. They should
-    end behind a norm layer: one that followed would undo the modulation.
+    ``gamma = 1 + W alpha + c`` and ``beta`` come from one Linear(m, 2C) per stage that starts at
+    zero, so at first every preference gives the network as it came.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks.
+        stages: Names of the modules whose outputs ``[n, C, ...]`` are modulated, or a mapping
+            from such names to C, where C is not the width of the stage's last layer. By default
+            those that a part of the network declares in an attribute ``stages``, else all
+            activations of the shared bottom. A stage should end after a norm layer: one that
+            follows it would undo the modulation.
+
+    Raises:
+        UsageError: if a stage is no module of the network, its width cannot be told, there is no
+            stage at all, or the network cannot be used.
 
     >>> net = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
     >>> Film(net, num_tasks=3).num_parameters() - (6 * 4 + 4 + 4 * 2 + 2) == (3 + 1) * 2 * 4
@@ -42,6 +53,7 @@ class Film(ConditionedManifold):
         widths = _stage_widths(self.network, stages)
         self._one_caller = OneCallerAtATime()
         like = next(self.network.parameters())
+        # nn.ModuleDict refuses names with a dot.
         self._keys = {name: name.replace(".", "/") for name in widths}
         self.modulations = nn.ModuleDict()
         for name, key in self._keys.items():
@@ -61,8 +73,11 @@ class Film(ConditionedManifold):
         return tensors
 
     def _at(self, x: Any, alpha: Tensor) -> Any:
+        # functional_call swaps the buffers inside the network, which other threads share.
         with self._one_caller:
-            return functional_call(self.network, self._modulation(alpha), (x,))
+            return functional_call(
+                self.network, self._modulation(alpha), *arguments(self.network, x)
+            )
 
     def solution(self, alpha: Tensor) -> nn.Module:
         with self._one_caller:
@@ -75,7 +90,15 @@ class Film(ConditionedManifold):
 
 
 class Modulated(nn.Module):
-    """A stage and the scale and shift of its channels, which are no parameters of the network."""
+    """A stage, and the scale and shift of its channels.
+
+    Those are buffers, not parameters: training sets them anew from the preference in every pass,
+    and a solution keeps those of its own.
+
+    Args:
+        stage: The module whose output is modulated.
+        ones: The scale at first, ``[C]``.
+    """
 
     scale: Tensor
     shift: Tensor
@@ -87,7 +110,17 @@ class Modulated(nn.Module):
         self.register_buffer("shift", torch.zeros_like(ones))
 
     def forward(self, *inputs: Any) -> Tensor:
-        """``[n, C, ...]``, modulated per channel."""
+        """Run the stage and modulate its output.
+
+        Args:
+            *inputs: What the stage takes.
+
+        Returns:
+            ``[n, C, ...]``.
+
+        Raises:
+            UsageError: if the stage's output has another number of channels.
+        """
         features = self.stage(*inputs)
         if features.ndim < 2 or features.shape[1] != len(self.scale):
             raise UsageError(
@@ -124,13 +157,16 @@ def _default_stages(network: nn.Module) -> Sequence[str] | Mapping[str, int]:
             names = [f"{prefix}.{name}" if prefix else name for name in declared]
             channels = getattr(module, "channels", ())
             return dict(zip(names, channels, strict=True)) if channels else names
+    # Not in the heads: they belong to one task each, so a preference has nothing to trade there.
     inside = "bottom." if isinstance(network, SharedBottom) else ""
-    found = ((n, m) for n, m in network.named_modules() if n.startswith(inside))
-    return [name for name, module in found if name and isinstance(module, _ACTIVATIONS)]
+    candidates = ((n, m) for n, m in network.named_modules() if n.startswith(inside))
+    return [name for name, module in candidates if name and isinstance(module, _ACTIVATIONS)]
 
 
 def _width(network: nn.Module, stage: str) -> int:
     """Channels of the last layer in the stage, or of the last one before it if it has none."""
+    # named_modules() goes in the order of definition, which is that of the forward pass in nearly
+    # all networks; where it is not, Modulated finds out when it runs.
     width, entered = None, False
     for name, module in network.named_modules():
         inside = name == stage or name.startswith(stage + ".")
@@ -138,8 +174,8 @@ def _width(network: nn.Module, stage: str) -> int:
             break
         entered = entered or inside
         if next(module.parameters(recurse=False), None) is not None:
-            found = (getattr(module, attribute, None) for attribute in _WIDTHS)
-            width = next((value for value in found if isinstance(value, int)), width)
+            sizes = (getattr(module, attribute, None) for attribute in _WIDTHS)
+            width = next((size for size in sizes if isinstance(size, int)), width)
     if width is None:
         raise UsageError(
             f"cannot tell the channels of stage '{stage}'; pass stages={{'{stage}': channels}}"

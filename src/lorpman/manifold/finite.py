@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from lorpman.errors import UsageError, shown
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.copying import copy_network
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import check_network, shared_names
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.stacked_outputs import stack_outputs
@@ -19,8 +20,16 @@ from lorpman.preference import Fixed, Sampler, as_preference, grid
 class Single(ParameterManifold):
     """One network for every preference: what a single-solution method trains.
 
-    Its front is one point, shown at the centre of the simplex; ``shared`` names the prefixes of
-    what the tasks compete for (default: the bottom of a SharedBottom, else every parameter).
+    Its front is one point, shown at the centre of the simplex.
+
+    Args:
+        network: Any network; it is copied.
+        num_tasks: The number m of tasks.
+        shared: Prefixes of the parameters that the tasks compete for; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+
+    Raises:
+        UsageError: if a prefix matches no parameter, or the network cannot be used.
 
     >>> model = Single(nn.Linear(3, 2), num_tasks=2)
     >>> model.preferences()
@@ -47,6 +56,7 @@ class Single(ParameterManifold):
         return _trained(self.network, self._shared)
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
+        # No parameter depends on the preference: the network runs with those it has.
         del alphas
         return {}
 
@@ -54,9 +64,20 @@ class Single(ParameterManifold):
 class Population(Manifold):
     """k networks, each at its own preference: a discrete front.
 
-    A preference is answered by the member whose own is nearest. With ``independent``, every
-    member starts from weights of its own (the network's layers are reset, as a fresh network's
-    would be); otherwise all start from the given ones.
+    A preference is answered by the member whose preference is nearest to it.
+
+    Args:
+        network: Any network; it is copied k times.
+        alphas: The preferences of the members, ``[k, m]``, all different.
+        shared: Prefixes of the parameters that the tasks compete for; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+        independent: Whether all members but the first start from fresh weights, by each layer's
+            ``reset_parameters``; otherwise all start from the given ones.
+
+    Raises:
+        UsageError: if the preferences have another shape or repeat, a prefix matches no
+            parameter, a layer cannot be started afresh, or the network cannot be used.
+        ValueError: if a preference does not lie on the simplex.
 
     >>> model = Population(nn.Linear(3, 2), torch.eye(2))
     >>> torch.equal(model.solution(torch.tensor([0.9, 0.1])).weight, model.members[0].weight)
@@ -92,8 +113,8 @@ class Population(Manifold):
     def forward(self, x: Any, alpha: Tensor) -> Any:
         chosen = self.nearest(alpha)
         if chosen.ndim == 0:
-            return self.members[int(chosen)](x)
-        return stack_outputs([self.members[j](x) for j in chosen.tolist()])
+            return call_network(self.members[int(chosen)], x)
+        return stack_outputs([call_network(self.members[j], x) for j in chosen.tolist()])
 
     def solution(self, alpha: Tensor) -> nn.Module:
         chosen = self.nearest(alpha)
@@ -102,9 +123,19 @@ class Population(Manifold):
         return copy_network(self.members[int(chosen)])
 
     def nearest(self, alpha: Tensor) -> Tensor:
-        """Index of the member at ``alpha``: a scalar for ``[m]``, ``[b]`` for ``[b, m]``."""
+        """Which member answers a preference.
+
+        Args:
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+
+        Returns:
+            The member's index, a scalar for ``[m]`` and ``[b]`` for ``[b, m]``.
+
+        Raises:
+            ValueError: if ``alpha`` does not lie on the simplex.
+        """
         alpha = as_preference(alpha, self.num_tasks).to(self.alphas)
-        # Not cdist: its matrix product loses the digits that tell equal preferences.
+        # Not cdist: its matrix product loses the digits by which a member recognises its own.
         return (alpha[..., None, :] - self.alphas).square().sum(-1).argmin(-1)
 
     def preferences(self) -> Tensor:
@@ -127,6 +158,10 @@ def rays(m: int, k: int) -> Tensor:
 
     Two tasks: equal angles from axis to axis, as PMTL and EPO place them; more: ``lp.grid(m, k)``.
 
+    Args:
+        m: The number of tasks.
+        k: The number of preferences.
+
     >>> rays(2, 3)
     tensor([[0.0000, 1.0000],
             [0.5000, 0.5000],
@@ -136,16 +171,24 @@ def rays(m: int, k: int) -> Tensor:
         return grid(m, k)
     angles = torch.linspace(0, math.pi / 2, k, dtype=torch.float64)
     points = torch.stack([angles.sin(), angles.cos()], 1).clamp_min(0)
+    # cos(pi / 2) is 6e-17 in floats; the ends are to be corners exactly.
     points[0, 0] = points[-1, 1] = 0
     return (points / points.sum(1, keepdim=True)).float()
 
 
 def reset(network: nn.Module) -> None:
-    """Give every layer of ``network`` fresh weights, as its class would start it."""
+    """Give every layer fresh weights, as its class would start it.
+
+    Args:
+        network: The network, which is changed.
+
+    Raises:
+        UsageError: if a layer has parameters, but no ``reset_parameters``.
+    """
     for name, module in network.named_modules():
-        again = getattr(module, "reset_parameters", None)
-        if callable(again):
-            again()
+        start_afresh = getattr(module, "reset_parameters", None)
+        if callable(start_afresh):
+            start_afresh()
         elif next(module.parameters(recurse=False), None) is not None:
             raise UsageError(
                 f"cannot start members independently: {type(module).__name__} "

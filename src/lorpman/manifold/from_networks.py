@@ -10,7 +10,15 @@ from lorpman.manifold.shared_bottom import SharedBottom
 
 
 def check_copies(models: Sequence[nn.Module]) -> None:
-    """Refuse networks that are not copies of one architecture."""
+    """Refuse networks that are not copies of one architecture.
+
+    Args:
+        models: One network per task.
+
+    Raises:
+        UsageError: if there is none, or a name or shape in the state of one differs from the
+            first one's.
+    """
     check_kind("models", models, Sequence, "a list of networks, one per task")
     for model in models:
         check_kind("every network", model, nn.Module, "an nn.Module")
@@ -21,10 +29,10 @@ def check_copies(models: Sequence[nn.Module]) -> None:
         other = {name: value.shape for name, value in model.state_dict().items()}
         for name in sorted(first.keys() | other.keys()):
             if first.get(name) != other.get(name):
-                found = [list(s[name]) if name in s else "nothing" for s in (first, other)]
+                shapes = [list(s[name]) if name in s else "nothing" for s in (first, other)]
                 raise UsageError(
-                    f"from_models needs copies of one network, but '{name}' is {found[0]} in "
-                    f"network 1 and {found[1]} in network {i}"
+                    f"from_models needs copies of one network, but '{name}' is {shapes[0]} in "
+                    f"network 1 and {shapes[1]} in network {i}"
                 )
 
 
@@ -33,6 +41,10 @@ def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
     """Put the mean of all networks into ``into``; head i of a SharedBottom comes from network i.
 
     Buffers are averaged too, except counters, which come from the first network.
+
+    Args:
+        models: One network per task, copies of one architecture.
+        into: Another copy, which is changed.
     """
     states = [model.state_dict() for model in models]
     split = isinstance(into, SharedBottom) and len(into.heads) == len(models)
@@ -41,13 +53,23 @@ def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
         if split and parts[0] == "heads":
             value.copy_(states[int(parts[1])][name])
         elif value.is_floating_point():
+            # In double precision, so that the mean of equal weights is exactly that weight.
             value.copy_(torch.stack([state[name].double() for state in states]).mean(0))
         else:
             value.copy_(states[0][name])
 
 
 def factors(delta: Tensor, rows: int, rank: int) -> tuple[Tensor, Tensor, float, float]:
-    """``B [rows, rank]`` and ``A [rank, columns]`` nearest to ``delta``, energy kept and in all.
+    """The factors whose product is nearest to ``delta``, by truncated SVD.
+
+    Args:
+        delta: A difference of weights, of any shape.
+        rows: Rows of the matrix that it is seen as.
+        rank: The inner size of the factors.
+
+    Returns:
+        ``B [rows, rank]``, ``A [rank, columns]``, and the sums of squares of ``B A`` and of
+        ``delta``: the energy that is kept, and all of it.
 
     >>> B, A, kept, whole = factors(torch.outer(torch.ones(3), torch.ones(4)), 3, 1)
     >>> torch.allclose((B @ A).float(), torch.ones(3, 4)), round(kept, 4), round(whole, 4)
@@ -61,7 +83,14 @@ def factors(delta: Tensor, rows: int, rank: int) -> tuple[Tensor, Tensor, float,
 
 
 def spectrum(deltas: Tensor, rows: int) -> Tensor:
-    """Squared singular values of ``deltas [m, *shape]``, summed over the m, in falling order.
+    """Squared singular values of several matrices, summed over the matrices.
+
+    Args:
+        deltas: The matrices, ``[m, *shape]``.
+        rows: Rows that each of them is seen with.
+
+    Returns:
+        ``[min(rows, columns)]`` in falling order: what each further rank keeps of all of them.
 
     >>> spectrum(torch.diag(torch.tensor([1.0, 3.0]))[None], 2)
     tensor([9., 1.], dtype=torch.float64)

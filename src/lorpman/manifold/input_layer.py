@@ -61,11 +61,15 @@ class InputLayer:
         self.outputs: dict[int, Tensor] = {}
 
     def weights(self) -> list[LateWeight]:
-        """The layer's weight for every preference, to be put into the networks."""
+        """The layer's weight for every preference, b of them, to be put into the networks."""
         return [_InputWeight(self, index) for index in range(len(self.alphas))]
 
     def weight_at(self, index: int) -> Tensor:
-        """The merged weight ``[rows, columns]`` at one of the preferences."""
+        """The merged weight ``[rows, columns]`` at one of the preferences.
+
+        Args:
+            index: Which preference.
+        """
         if self.merged is None:
             with torch.set_grad_enabled(self.with_gradients), _full_precision(self.weight.device):
                 self.merged = self.merge()
@@ -84,6 +88,7 @@ class InputLayer:
         if index in self.shown or not self._applies(x):
             return None
         if not self.fingerprint:
+            # The first of the b networks computes what all of them share.
             self.fingerprint, self.bias = _fingerprint(x), bias
             outputs = _outputs(x, self.weight, bias, *self.factors, self.alphas)
             self.outputs = dict(enumerate(outputs))
@@ -154,6 +159,7 @@ class _Parameters(dict[str, nn.Parameter | Tensor | None]):
         # Not the dictionary's own, which would not ask for the weight.
         return self[key] if key in self else default  # noqa: SIM401
 
+    # The same for these two: torch reads parameters through them, in state_dict() for instance.
     def items(self) -> Any:
         return [(key, self[key]) for key in self]
 

@@ -14,8 +14,19 @@ class Learned(Manifold):
     """``inner`` seen at ``count`` reference vectors that a rule moves while it trains.
 
     The references are preferences, ``[count, m]``, and belong to the manifold's state: they are
-    where its front is shown. Any other preference is answered too, by ``inner``. The
-    manifold must be differentiable in alpha, as every continuous one is.
+    where its front is shown. Any other preference is answered too, by ``inner``.
+
+    Args:
+        inner: The manifold that holds the weights; it must be differentiable in alpha, as every
+            continuous one is. It is not copied.
+        count: How many reference vectors there are.
+
+    Raises:
+        UsageError: if there is no reference vector.
+
+    >>> from lorpman.manifold.convex import Convex
+    >>> Learned(Convex(nn.Linear(6, 4), num_tasks=2), count=5).preferences().shape
+    torch.Size([5, 2])
     """
 
     references: Tensor
@@ -40,6 +51,7 @@ class Learned(Manifold):
     def sampler(self, concentration: float) -> Sampler:
         del concentration
 
+        # A function and not the references of now: a rule moves them after every step.
         def current(num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
             del num_tasks, count, generator
             return self.preferences()

@@ -1,39 +1,75 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError, finite_number, whole_number
-from lorpman.manifold.automatic_ranks import START, allocate, budget_at
+from lorpman._torch import is_transformed
+from lorpman.errors import UsageError, finite_number
+from lorpman.manifold.adapters import (
+    adapted_weights,
+    adapter_at,
+    check_frozen,
+    take_adapters,
+)
+from lorpman.manifold.applied_factors import network_at
+from lorpman.manifold.automatic_ranks import allocate, budget_at
 from lorpman.manifold.base import Cut
-from lorpman.manifold.deltas import FullDelta, LowRankDelta, is_matrix, make_delta, matrix_of
+from lorpman.manifold.deltas import FullDelta, LowRankDelta, make_delta, make_frozen_delta
 from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
+from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import owners, shared_names
+from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
+from lorpman.manifold.peft_format import read_adapter, write_adapter
+from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.shared_bottom import SharedBottom
+from lorpman.manifold.stacked_outputs import stack_outputs
 
-_RANK = 8
-_Owned = tuple[str, nn.Module, nn.Parameter]
+_Rank = int | Literal["auto"] | Mapping[str, int]
 
 
 class LowRank(ParameterManifold):
     """``theta(alpha) = theta_0 + scale * sum_i alpha_i B_i A_i`` over any network.
 
-    Matrices get low-rank deltas of the given ``rank`` (less where the matrix is smaller); a
-    convolution ``[out, in, k, k]`` is seen as ``(out k) x (in k)`` with inner size ``rank k``;
-    norm layers get a full-size delta of their affine vectors; biases are shared. ``shared``
-    names the prefixes of what is adapted (default: the bottom of a SharedBottom, else all).
-    ``B`` starts at zero, so at first every preference gives the network as it came. ``merge``
-    overrides how the sum is computed (see :mod:`lorpman.manifold.merge`), which is otherwise
-    chosen by the work that it takes.
+    Matrices get low-rank deltas; a convolution ``[out, in, k, k]`` is seen as a matrix
+    ``(out k) x (in k)`` with inner size ``rank k``; norm layers get a full-size delta of their
+    affine vectors; biases are shared. ``B`` starts at zero, so at first every preference gives
+    the network as it came.
 
-    With ``rank="auto"`` the layers find ranks of their own while :func:`fit` trains (see
-    :mod:`lorpman.manifold.automatic_ranks`), so that all factors together have at most ``budget``
-    parameters (default: as many as with rank 8). In a loop of your own, which does not let the
+    With ``frozen=True``, for fine-tuning, theta_0 stays as it came: in the memory of the given
+    network, which must not be changed meanwhile, and in its own precision. Only matrices get
+    deltas, and beside these only the heads of a SharedBottom are trained; what else should be, for
+    instance ``model.network.classifier``, is told ``requires_grad_()``. Layers use their factors on
+    activations and no weight is merged (see :mod:`lorpman.manifold.applied_factors`).
+
+    With ``rank="auto"`` each layer finds its own rank while :func:`fit` trains (see
+    :mod:`lorpman.manifold.automatic_ranks`). In a loop of your own, which does not let the
     manifold change its size, the layers keep the larger ranks that they start with.
+
+    Args:
+        network: Any network; it is copied, and becomes theta_0.
+        num_tasks: The number m of tasks.
+        rank: The rank of the deltas, less where a matrix is smaller; or "auto"; or ranks by
+            prefixes of names, such as ``{"attention": 16, "": 4}``, of which the longest counts.
+        scale: Multiplies all deltas, s in the paper.
+        shared: Prefixes of the parameters that are adapted; by default the bottom of a
+            :class:`SharedBottom`, else every parameter.
+        merge: How the sum is computed (see :mod:`lorpman.manifold.merge`); by default the way
+            that takes the least work.
+        budget: With ``rank="auto"``, the most parameters that all factors together may have; by
+            default as many as with rank 8.
+        frozen: Whether theta_0 stays as it came, for fine-tuning.
+
+    Raises:
+        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+            to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
     >>> sorted(model.theta(torch.tensor([0.3, 0.7])))
@@ -46,13 +82,14 @@ class LowRank(ParameterManifold):
         self,
         network: nn.Module,
         num_tasks: int,
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         merge: Way = "auto",
         budget: int | None = None,
+        frozen: bool = False,
     ) -> None:
-        super().__init__(network, num_tasks)
+        super().__init__(network, num_tasks, share_weights=frozen)
         if budget is not None and rank != "auto":
             raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
@@ -61,42 +98,69 @@ class LowRank(ParameterManifold):
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
         self._keys: dict[str, str] = {}
-        adapted = [found for found in owners(self.network) if found[0] in self._shared]
+        adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
-            self.budget = _check_budget(adapted, num_tasks, budget)
-            rank = _first_rank(adapted, num_tasks, self.budget)
-        rank = whole_number("rank", rank)
+            self.budget = check_budget(adapted, num_tasks, budget)
+            rank = first_rank(adapted, num_tasks, self.budget)
+        self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        self._applies_factors = frozen
+        if frozen:
+            # Heads that were made for these tasks know nothing yet; all else came trained.
+            self.freeze(heads=not isinstance(network, SharedBottom))
+
+    def _make_deltas(
+        self, adapted: Sequence[Owned], rank: Callable[[str], int], frozen: bool
+    ) -> None:
+        make = make_frozen_delta if frozen else make_delta
+        watched = self.budget is not None
         for name, owner, parameter in adapted:
-            delta = make_delta(name, owner, parameter, num_tasks, rank, self.budget is not None)
+            delta = make(name, owner, parameter, self.num_tasks, rank(name), watched)
             if delta is not None:
-                # A module's name cannot contain a dot.
+                # nn.ModuleDict refuses names with a dot.
                 self._keys[name] = name.replace(".", "/")
                 self.deltas[self._keys[name]] = delta
         if not self._keys:
             raise UsageError(
-                f"nothing to adapt in {type(network).__name__}: no matrix and no norm layer "
-                "among its shared parameters"
+                f"nothing to adapt in {type(self.network).__name__}: no matrix"
+                f"{'' if frozen else ' and no norm layer'} among its shared parameters"
             )
 
     @classmethod
     def from_models(
         cls,
         models: Sequence[nn.Module],
-        rank: int | Literal["auto"] = _RANK,
+        rank: _Rank = DEFAULT_RANK,
         scale: float = 1.0,
         shared: str | Sequence[str] | None = None,
         budget: int | None = None,
     ) -> Self:
         """Compress m fine-tuned copies of one network, network i for task i, into a front.
 
-        ``theta_0`` is their mean and ``B_i A_i`` the truncated SVD of what network i differs
-        from it, so that the corner e_i is (nearly) network i. Norm layers keep their whole
-        difference; other vectors are averaged, since deltas do not cover them; head i of a
-        SharedBottom comes from network i; BatchNorm statistics are averaged (see recalibrate).
-        ``energy_kept`` of the result holds, for every shared parameter in which the networks
-        differ, the part of the squared differences that survived. ``rank="auto"`` gives the
-        ``budget`` to the layers in which each parameter keeps most of them.
+        ``theta_0`` is their mean and ``B_i A_i`` the truncated SVD of the difference between
+        network i and the mean, so that the corner e_i is (nearly) network i. Norm layers keep
+        their whole difference; other vectors are averaged, since deltas do not cover them; head i
+        of a SharedBottom comes from network i; BatchNorm statistics are averaged (see
+        :func:`recalibrate`).
+
+        Args:
+            models: One network per task, copies of one architecture; they are not changed.
+            rank: As for the class; "auto" gives the ``budget`` to those layers in which a
+                parameter keeps most of the squared differences.
+            scale: As for the class, but not 0.
+            shared: As for the class.
+            budget: As for the class.
+
+        Returns:
+            A manifold whose ``energy_kept`` holds, for every shared parameter in which the
+            networks differ, the part of the squared differences that survived.
+
+        Raises:
+            UsageError: if the networks are not copies of one architecture, or as for the class.
+
+        >>> model = LowRank.from_models([nn.Linear(6, 4), nn.Linear(6, 4)], rank=4)
+        >>> round(model.energy_kept["weight"], 3), model.energy_kept["bias"]
+        (1.0, 0.0)
         """
         check_copies(models)
         if finite_number("scale", scale) == 0:
@@ -115,8 +179,8 @@ class LowRank(ParameterManifold):
                 name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()
             }
             costs = {name: delta.cost for name, delta in deltas.items()}
-            for name, found in allocate(energy, costs, model.budget).items():
-                deltas[name].resize(found)
+            for name, inner in allocate(energy, costs, model.budget).items():
+                deltas[name].resize(inner)
         for name, difference in differences.items():
             if difference.any():
                 model.energy_kept[name] = model._take(name, difference)
@@ -134,15 +198,87 @@ class LowRank(ParameterManifold):
         kept = whole = 0.0
         for i, difference in enumerate(differences):
             B, A, part, all_of_it = factors(difference, len(delta.B), delta.rank)
+            # theta(alpha) multiplies by the scale again.
             delta.B[:, i] = B / self.scale
             delta.A[i] = A
             kept, whole = kept + part, whole + all_of_it
         return kept / whole
 
+    @classmethod
+    def from_adapters(cls, network: nn.Module, folders: Sequence[Path | str]) -> Self:
+        """A front over ``network`` from PEFT LoRA adapters of it, adapter i for task i.
+
+        Args:
+            network: The network that the adapters were trained for.
+            folders: One per task, each with ``adapter_config.json`` and
+                ``adapter_model.safetensors``.
+
+        Returns:
+            A manifold with ``frozen=True`` whose corner i is the network with adapter i.
+
+        Raises:
+            UsageError: If a folder holds no plain LoRA adapter of this network.
+        """
+        adapters = [read_adapter(Path(folder)) for folder in folders]
+        names = adapted_weights(network, adapters)
+        model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
+        take_adapters(model.network, model.low_rank_deltas(), adapters)
+        return model
+
+    def save_adapters(
+        self, folder: Path | str, names: Sequence[str] | None = None, padded: bool = False
+    ) -> list[Path]:
+        """Write one PEFT LoRA adapter per task, the network at its corner.
+
+        PEFT mixes them exactly by ``add_weighted_adapter(..., combination_type="cat")``.
+
+        Args:
+            folder: Gets one folder per task.
+            names: What they are called; by default task1, task2, ...
+            padded: Whether ranks become such as vLLM takes, by directions of zero.
+
+        Returns:
+            The folders.
+
+        Raises:
+            UsageError: If the base is trained too, or a layer is none that PEFT can adapt.
+        """
+        names = [f"task{i + 1}" for i in range(self.num_tasks)] if names is None else names
+        if len(names) != self.num_tasks:
+            raise UsageError(f"names must be {self.num_tasks}, one per task, got {len(names)}")
+        corners = zip(names, torch.eye(self.num_tasks), strict=True)
+        return [self.save_adapter(Path(folder) / n, alpha, padded) for n, alpha in corners]
+
+    def save_adapter(
+        self, folder: Path | str, alpha: Tensor | Sequence[float], padded: bool = False
+    ) -> Path:
+        """Write the network at ``alpha [m]`` as one PEFT LoRA adapter of rank up to m r, exactly.
+
+        Args:
+            folder: Gets ``adapter_config.json`` and ``adapter_model.safetensors``.
+            alpha: The preference ``[m]``.
+            padded: As in :meth:`save_adapters`.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UsageError: As :meth:`save_adapters`.
+        """
+        check_frozen(self.network, self._shared)
+        given = self._on_device(alpha)
+        if given.ndim != 1:
+            raise ValueError(f"save_adapter takes one preference [m], got {list(given.shape)}")
+        deltas = self.low_rank_deltas()
+        adapter = adapter_at(self.network, self._places, deltas, given, self.scale)
+        write_adapter(adapter, self.network, Path(folder), padded)
+        return Path(folder)
+
     def after_backward(self) -> None:
-        """With automatic ranks that are not yet settled: note what each direction brings."""
+        """With automatic ranks: measure how much each direction matters, from the gradients."""
         if self.budget is None:
             return
+        # Once the ranks are within the budget they stay, and measuring would be wasted time.
         if self.spent() > self.budget:
             parameters = dict(self.network.named_parameters())
             for name, delta in self.low_rank_deltas().items():
@@ -151,10 +287,17 @@ class LowRank(ParameterManifold):
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int, epochs: int) -> Mapping[nn.Parameter, Cut]:
-        """With automatic ranks: keep what earns its parameters within the epoch's budget.
+        """With automatic ranks: drop the directions that the epoch's budget has no room for.
 
-        What goes is added to the main weights with the share that it has at equal preferences,
-        so that the network there stays as it is.
+        They are added to the main weights with the share that they have at equal preferences, so
+        that the network there stays as it is.
+
+        Args:
+            epoch: The epoch that begins, counted from 0.
+            epochs: How many there are in all.
+
+        Returns:
+            How the factors were cut; nothing if no rank changed.
         """
         if self.budget is None:
             return {}
@@ -162,12 +305,15 @@ class LowRank(ParameterManifold):
         importance = {}
         for name, delta in deltas.items():
             assert delta.importance is not None
+            # Every task keeps its own best directions, so rank r brings what the r-th best of all
+            # tasks bring together.
             importance[name] = delta.importance.sort(descending=True).values.sum(0)
         costs = {name: delta.cost for name, delta in deltas.items()}
         ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
         parameters, cuts = dict(self.network.named_parameters()), {}
         for name, delta in deltas.items():
             kept = min(ranks[name], delta.rank)
+            # A frozen main weight must not move: there, what is dropped is lost.
             folds = kept < delta.rank and parameters[name].requires_grad
             before = delta.total() if folds else None
             cuts.update(delta.keep(kept))
@@ -176,7 +322,10 @@ class LowRank(ParameterManifold):
         return cuts
 
     def ranks(self) -> dict[str, int]:
-        """The inner size of the low-rank deltas, by parameter name."""
+        """The inner size of the low-rank deltas, by parameter name.
+
+        For a convolution that is the rank times the size of its kernel.
+        """
         return {name: delta.rank for name, delta in self.low_rank_deltas().items()}
 
     def trace(self) -> Mapping[str, Any]:
@@ -193,15 +342,55 @@ class LowRank(ParameterManifold):
         return {n: delta for n, delta in self._deltas().items() if isinstance(delta, LowRankDelta)}
 
     def _deltas(self) -> dict[str, LowRankDelta | FullDelta]:
-        found = {name: self.deltas[key] for name, key in self._keys.items()}
-        return cast("dict[str, LowRankDelta | FullDelta]", found)
+        by_name = {name: self.deltas[key] for name, key in self._keys.items()}
+        return cast("dict[str, LowRankDelta | FullDelta]", by_name)
 
     def freeze(self, heads: bool = False) -> None:
-        """Stop theta_0 of the shared part, biases included; with ``heads`` the heads too."""
+        """Stop theta_0 of the shared part, biases included; the deltas go on.
+
+        Args:
+            heads: Whether the heads are stopped too.
+        """
         for name, parameter in self.network.named_parameters():
             if heads or name in self._shared:
                 parameter.requires_grad_(False)
+                # An optimiser would still apply a gradient that is left over.
                 parameter.grad = None
+
+    def forward(self, x: Any, alpha: Tensor) -> Any:
+        # A compiler and transforms such as vmap do better with weights than with views.
+        if not self._applies_factors or torch.compiler.is_compiling() or is_transformed():
+            return super().forward(x, alpha)
+        alpha = self._on_device(alpha)
+        if alpha.ndim == 1:
+            return call_network(self._view(alpha), x)
+        return stack_outputs([call_network(self._view(row), x) for row in alpha])
+
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        With ``frozen=True`` threads do not wait for each other, the network can be used after the
+        context too, and ``alpha [n, m]`` gives sample i of a batch of n the preference i.
+
+        Args:
+            alpha: The preference ``[m]``; where frozen, also one per sample, ``[n, m]``.
+        """
+        if self._applies_factors:
+            yield self._view(self._on_device(alpha))
+        else:
+            with super().at(alpha) as network:
+                yield network
+
+    def _view(self, alpha: Tensor) -> nn.Module:
+        """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
+        return network_at(
+            self.network, self._places, self.low_rank_deltas(), alpha * self.scale, self._hidden
+        )
+
+    @cached_property
+    def _hidden(self) -> bool:
+        return has_hidden_references(self.network)
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         scaled = alphas * self.scale
@@ -212,6 +401,7 @@ class LowRank(ParameterManifold):
         }
 
     def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
+        # One preference has nothing to share the work with; a chosen way is always the one used.
         if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
             return self._vary(alphas)
         scaled = alphas * self.scale
@@ -228,38 +418,10 @@ class LowRank(ParameterManifold):
     def _is_linear(self, name: str) -> bool:
         """Whether a parameter is the weight of one linear layer and of nothing else."""
         (module, key), *others = self._places[name]
+        # The type itself: a subclass may use its weight in another way than nn.Linear does.
         return type(module) is nn.Linear and key == "weight" and not others
 
     @property
     def frozen(self) -> bool:
         parameters = dict(self.network.named_parameters())
         return not any(parameters[name].requires_grad for name in self._shared)
-
-
-def _sizes(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> Iterator[tuple[int, int]]:
-    """For every matrix: directions at one rank for all layers, and the parameters of each."""
-    for name, owner, weight in adapted:
-        if is_matrix(name, owner, weight):
-            rows, inner = matrix_of(owner, weight, rank)
-            yield inner, num_tasks * (rows + weight.numel() // rows)
-
-
-def _size(adapted: Sequence[_Owned], num_tasks: int, rank: int) -> int:
-    """The parameters of all factors together with one rank for all layers."""
-    return sum(inner * cost for inner, cost in _sizes(adapted, num_tasks, rank))
-
-
-def _check_budget(adapted: Sequence[_Owned], num_tasks: int, budget: int | None) -> int:
-    """The budget asked for, or that of rank 8, if every layer can have one direction."""
-    if budget is None:
-        return _size(adapted, num_tasks, _RANK)
-    least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return whole_number("budget", budget, least, " parameters, one direction in every layer")
-
-
-def _first_rank(adapted: Sequence[_Owned], num_tasks: int, budget: int) -> int:
-    """The rank that training starts from: the smallest that has more than it may use."""
-    rank, size = 1, _size(adapted, num_tasks, 1)
-    while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:
-        rank, size = rank + 1, larger
-    return rank

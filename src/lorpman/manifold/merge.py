@@ -25,18 +25,22 @@ from lorpman.errors import unknown
 
 Way = Literal["auto", "simple", "product", "pairs"]
 
-# To multiply and add one number while mixing takes as long as so many in a matrix product, where
-# they stay in registers; measured on a CPU with 2 MB of cache per core.
+# One multiplication while mixing takes as long as this many in a matrix product, whose numbers stay
+# in registers; measured on a CPU with 2 MB of cache per core.
 _MIXING = 25
-# Rows of B_i A_i held at once, and the most bytes that they may take.
+# How many rows of every B_i A_i exist at once, and how many bytes they may take at most: few enough
+# to stay in the cache, and enough for an efficient product.
 _ROWS, _BYTES = 128, 2**25
 
 
 def check_way(way: str) -> Way:
-    """``way``, if it is the name of one.
+    """``way``, checked to be one of the names.
+
+    Args:
+        way: "auto", "simple", "product" or "pairs".
 
     Raises:
-        UsageError: if it is not.
+        UsageError: if it is none of them.
     """
     if not _is_way(way):
         raise unknown("merge", way, get_args(Way))
@@ -90,9 +94,12 @@ def cheapest(b: int, rank: int) -> Literal["product", "pairs"]:
 def needs_plain_operations(alphas: Tensor) -> bool:
     """Whether only few and plainly differentiable operations will do.
 
-    A gradient of its own has no gradient for alpha, and no rule for ``vmap`` and its like. A
-    compiler does best with few operations. Autocast would round the weight itself to half
-    precision where one operation both multiplies and adds it.
+    The hand-written gradient of *product* has none for alpha, and no rule for ``vmap`` and other
+    transforms of functions. A compiler does best with few operations. Autocast would round the
+    weight itself to half precision where one operation both multiplies and adds it.
+
+    Args:
+        alphas: The preferences ``[b, m]``.
     """
     device = alphas.device.type
     return (
@@ -115,6 +122,7 @@ class _Product(torch.autograd.Function):
     def forward(
         ctx: Any, weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor
     ) -> tuple[Tensor, ...]:
+        # Only what exists anyway: the scaled copies of B are made again in the backward pass.
         ctx.save_for_backward(B, A, alphas)
         matrix, right = weight.reshape(len(B), -1), A.flatten(0, 1)
         merged = [torch.addmm(matrix, _scaled(B, alpha), right) for alpha in alphas]
@@ -144,7 +152,10 @@ def _scaled(B: Tensor, alpha: Tensor) -> Tensor:
 
 
 def _sum_of(gradients: tuple[Tensor, ...]) -> Tensor:
-    """Their sum, with one pass over memory for each but the first; never in place of one."""
+    """Their sum in a new tensor, since autograd may still use the gradients themselves.
+
+    The first addition makes that tensor, which saves one pass over memory.
+    """
     first, *others = gradients
     total = first + others[0] if others else first.clone()
     for gradient in others[1:]:

@@ -90,16 +90,22 @@ def shared_names(
         )
     prefixes = list(prefixes)
     for prefix in prefixes:
-        if not any(_below(name, prefix) for name in names):
+        if not any(below(name, prefix) for name in names):
             top = sorted({name.split(".")[0] for name in names})
             raise UsageError(
                 f"shared prefix '{prefix}' matches no parameter; the network has {', '.join(top)}"
             )
-    return [name for name in names if any(_below(name, prefix) for prefix in prefixes)]
+    return [name for name in names if any(below(name, prefix) for prefix in prefixes)]
 
 
 def owners(network: nn.Module) -> Iterator[tuple[str, nn.Module, nn.Parameter]]:
-    """Every parameter with its full name and the module that holds it, ties once."""
+    """Every parameter with its full name and the module that holds it.
+
+    A parameter that several modules share comes once, under its first name.
+
+    Args:
+        network: Any module.
+    """
     modules = dict(network.named_modules())
     for name, parameter in network.named_parameters():
         yield name, modules[name.rpartition(".")[0]], parameter
@@ -116,9 +122,12 @@ def hollow(network: nn.Module, names: Sequence[str]) -> None:
     """
     parameters = dict(network.named_parameters())
     for name in names:
+        # The data is exchanged and not the parameter, which would break ties between modules.
         parameters[name].data = parameters[name].data.new_empty(0)
+        # Otherwise it would count as trained, and an optimiser would wait for its gradient.
         parameters[name].requires_grad_(False)
 
 
-def _below(name: str, prefix: str) -> bool:
+def below(name: str, prefix: str) -> bool:
+    """Whether ``prefix`` is the name of a parameter, or of a module that holds it."""
     return prefix == "" or name == prefix or name.startswith(prefix + ".")

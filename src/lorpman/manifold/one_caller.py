@@ -13,6 +13,7 @@ class OneCallerAtATime:
     """
 
     def __init__(self) -> None:
+        # Reentrant: something inside the network, such as a hook, may ask the manifold again.
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:

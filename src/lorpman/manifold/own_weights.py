@@ -17,6 +17,7 @@ from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.copying import at, attributes, copy_network
+from lorpman.manifold.network_call import call_network
 
 # As large as what training would make of weights that start at zero.
 _DELTA = 0.1
@@ -58,10 +59,11 @@ def check_own_weights(model: Manifold, x: Any) -> None:
     trial.solution(alpha)
 
 
-def _outputs(module: nn.Module, *inputs: Any) -> list[Tensor]:
-    """The tensors that a module gives out, with the same random numbers in every call."""
+def _outputs(module: nn.Module, x: Any, alpha: Tensor | None = None) -> list[Tensor]:
+    """What a manifold or a network gives out, with the same random numbers in every call."""
     torch.manual_seed(0)
-    return [leaf for leaf in tree_leaves(module(*inputs)) if isinstance(leaf, Tensor)]
+    given = call_network(module, x) if alpha is None else module(x, alpha)
+    return [leaf for leaf in tree_leaves(given) if isinstance(leaf, Tensor)]
 
 
 def _differ(ours: list[Tensor], theirs: list[Tensor]) -> bool:

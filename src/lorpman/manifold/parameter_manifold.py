@@ -1,8 +1,8 @@
 """Manifolds in parameter space: one network, and its weights at every preference."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -14,7 +14,9 @@ from lorpman._torch import parameter_places, parameters_replaced
 from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.copying import copy_network
+from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
+from lorpman.manifold.network_view import copy_sharing_weights
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import as_preference
@@ -24,15 +26,25 @@ class ParameterManifold(Manifold):
     """A manifold in parameter space: an untouched network and its weights ``theta(alpha)``.
 
     The network is copied at the start: the caller's instance never changes, and two manifolds
-    made from it do not share weights. It has its weights only while it runs forward, so activation
-    checkpointing inside it, which runs it again later, is refused; around the whole manifold it
-    works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+    made from it do not share weights. The copy has the weights of a preference only while it runs
+    forward, so activation checkpointing inside it, which runs it again later, is refused; around
+    the whole manifold it works: ``checkpoint(model, x, alpha, use_reentrant=False)``.
+
+    Args:
+        network: Any network; its parameters are named as in its ``named_parameters()``.
+        num_tasks: The number m of tasks, which is the length of a preference.
+        share_weights: Whether the copy's parameters stay in the memory of the caller's network,
+            for manifolds that do not change them.
+
+    Raises:
+        UsageError: if no manifold can be built over the network (no parameters, another number
+            of heads than tasks, lazy parameters, sparse gradients).
     """
 
-    def __init__(self, network: nn.Module, num_tasks: int) -> None:
+    def __init__(self, network: nn.Module, num_tasks: int, share_weights: bool = False) -> None:
         super().__init__(num_tasks)
         check_network(network, num_tasks)
-        self.network = copy_network(network)
+        self.network = copy_sharing_weights(network) if share_weights else copy_network(network)
         # What a solution's parameters are to be, whatever training freezes or leaves empty.
         self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._one_caller = OneCallerAtATime()
@@ -51,9 +63,17 @@ class ParameterManifold(Manifold):
         return self._vary(alphas)
 
     def theta(self, alpha: Tensor) -> dict[str, Tensor]:
-        """Every parameter of the network at ``alpha``, by the network's own names.
+        """Every parameter of the network at one or several preferences.
 
-        With ``alpha [b, m]`` every tensor is led by b (views where nothing depends on alpha).
+        Args:
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+
+        Returns:
+            Tensors by the network's own parameter names; with ``[b, m]`` each is led by b. What
+            does not depend on alpha is the parameter itself, or a view of it.
+
+        Raises:
+            ValueError: if ``alpha`` does not lie on the simplex.
         """
         with self._one_caller:
             alpha = self._on_device(alpha)
@@ -72,13 +92,16 @@ class ParameterManifold(Manifold):
         with self._one_caller:
             alpha = self._on_device(alpha)
             if alpha.ndim == 1:
+                # Whole weights, since nothing is shared between preferences here.
                 one = self._vary(alpha[None])
                 return self._call({name: value[0] for name, value in one.items()}, x)
             varied = self._vary_on(x, alpha)
             rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
+            # One after the other: under vmap, norm layers could not update their statistics.
             return stack_outputs([self._call(row, x) for row in rows])
 
     def solution(self, alpha: Tensor) -> nn.Module:
+        # Under the lock: a copy that is made while another thread runs would have its weights.
         with self._one_caller, torch.no_grad():
             alpha = self._on_device(alpha)
             if alpha.ndim != 1:
@@ -86,19 +109,42 @@ class ParameterManifold(Manifold):
             network = copy_network(self.network)
             parameters = dict(network.named_parameters())
             for name, value in self._vary(alpha[None]).items():
-                # Not copied into: a hollow network (see below) has no room for it.
+                # Replaced, not copied into: a hollow network has no room for it.
                 parameters[name].data = value[0].to(parameters[name].dtype, copy=True)
             for name, parameter in parameters.items():
                 parameter.requires_grad_(self._trainable[name])
             return network
 
+    @contextmanager
+    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
+        """The network at a preference, for any use of it, over the manifold's own weights.
+
+        Other callers wait until the context ends; then the network has its own weights again.
+
+        Args:
+            alpha: The preference ``[m]``.
+
+        Raises:
+            ValueError: If there are several preferences.
+        """
+        with self._one_caller:
+            given = self._on_device(alpha)
+            if given.ndim != 1:
+                raise ValueError(f"at takes one preference [m], got {list(given.shape)}")
+            varied = {name: value[0] for name, value in self._vary(given[None]).items()}
+            with without_recomputation(), parameters_replaced(self._places, varied):
+                yield self.network
+
     def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
         """The network's output with the parameters ``varied`` in place of its own."""
         if torch.compiler.is_compiling():
-            return functional_call(self.network, cast("dict[str, Tensor]", varied), (x,))
+            return functional_call(
+                self.network, cast("dict[str, Tensor]", varied), *arguments(self.network, x)
+            )
         # What functional_call does, without looking for every parameter and buffer again: that
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
+        # ExitStack, since the number of late weights is known only now.
         with without_recomputation(), ExitStack() as standing_in:
             for name, value in late:
                 ((module, _),) = self._places[name]
@@ -114,13 +160,13 @@ class ParameterManifold(Manifold):
 
     def _call_with(self, varied: dict[str, Tensor], x: Any) -> Any:
         with parameters_replaced(self._places, varied):
-            return self.network(x)
+            return call_network(self.network, x)
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
         return parameter_places(self.network)
 
-    def _on_device(self, alpha: Tensor) -> Tensor:
+    def _on_device(self, alpha: Tensor | Sequence[float]) -> Tensor:
         # Its type is left to each weight: the first one of a network may be an integer code.
         return as_preference(alpha, self.num_tasks).to(next(self.network.parameters()).device)
 
@@ -130,4 +176,8 @@ class LateWeight(ABC):
 
     @abstractmethod
     def standing_in(self, module: nn.Module) -> AbstractContextManager[None]:
-        """Inside this context ``module`` works as with this weight."""
+        """Inside this context ``module`` works as if it had this weight.
+
+        Args:
+            module: The module of the network that the weight belongs to.
+        """

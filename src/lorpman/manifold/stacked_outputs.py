@@ -7,35 +7,37 @@ import torch
 from torch import Tensor
 
 from lorpman._torch import tree_map
-from lorpman.errors import UsageError
+
+
+class PerPreference(list[Any]):
+    """What networks gave beside tensors, one value per preference.
+
+    A class of its own, and so no part of the structure of outputs, as plain lists are.
+    """
 
 
 def stack_outputs(outputs: Sequence[Any]) -> Any:
     """Outputs of b forward passes as one structure, each tensor led by b.
 
     Args:
-        outputs: b structures of one shape: tensors in lists, tuples or dicts.
+        outputs: b structures of one shape: values in lists, tuples, dicts and whatever else torch
+            knows as a container, such as the outputs of transformers.
 
-    Raises:
-        UsageError: if they hold something that cannot be split by preference.
+    Returns:
+        The same structure. A value that is no tensor, such as a cache, becomes a list of b.
     """
 
     def stack(*values: Any) -> Any:
-        return torch.stack(values) if isinstance(values[0], Tensor) else _plain(values[0])
+        return torch.stack(values) if isinstance(values[0], Tensor) else PerPreference(values)
 
     return tree_map(stack, *outputs)
 
 
-def _plain(value: Any) -> Any:
-    """``value``, if it is nothing in which a tensor could hide from being split."""
-    if value is None or isinstance(value, bool | int | float | complex | str):
-        return value
-    raise UsageError(
-        f"the network's output holds a {type(value).__name__}, which cannot be split by "
-        "preference; return tensors in lists, tuples or dicts"
-    )
-
-
 def select_output(outputs: Any, index: int) -> Any:
-    """The output of pass ``index`` from what :func:`stack_outputs` made."""
-    return tree_map(lambda v: v[index] if isinstance(v, Tensor) else _plain(v), outputs)
+    """The output of one pass from what :func:`stack_outputs` made.
+
+    Args:
+        outputs: The stacked outputs, each tensor led by b.
+        index: Which of the b passes.
+    """
+    return tree_map(lambda value: value[index], outputs)

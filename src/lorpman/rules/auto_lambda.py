@@ -43,6 +43,7 @@ class AutoLambda(Rule):
         """
         require_finite(self, model)
         ensure_buffer(self, "lambdas", torch.full((model.num_tasks,), self.initial))
+        # A rule that was prepared before, by a run that this one continues, keeps its moments.
         if not hasattr(self, "adam"):
             self.adam = BufferedAdam(self.lambdas)
 
@@ -78,6 +79,7 @@ def lambda_gradient(step: Step, lambdas: Tensor) -> Tensor:
             ahead = step.losses_at(step.alphas, step.another_batch()).sum()
             d = torch.autograd.grad(ahead, parameters, allow_unused=True)
             length = sum((float(g.square().sum()) for g in d if g is not None), 0.0) ** 0.5
+            # No slope on the other batch: every lambda is as good as any other.
             if length == 0:
                 return torch.zeros_like(lambdas)
             # As published: far enough for the difference to stand out of the rounding.

@@ -33,7 +33,13 @@ class Row:
 
     @classmethod
     def of(cls, gradients: TaskGradients, index: int, step: Step) -> "Row":
-        """The row of preference ``index``, whose tasks have these gradients."""
+        """The row of one preference.
+
+        Args:
+            gradients: Those of its tasks.
+            index: Which preference of the step, from 0.
+            step: The step.
+        """
         losses = step.losses[index].detach().to("cpu", torch.float64)
         return cls(index, step, losses, gradients.gram())
 
@@ -61,6 +67,7 @@ class Balancer(Rule):
 
     def backward(self, step: Step) -> None:
         """Leave :meth:`direct`'s gradients, for every preference of the step."""
+        # All networks first, then one backward pass: processes average gradients once per pass.
         pairs: GradientPairs = []
         for index in range(len(step.alphas)):
             gradients = task_gradients(step, index)
@@ -91,15 +98,33 @@ class Weighting(Balancer):
 
     @abstractmethod
     def weights(self, row: Row) -> Tensor:
-        """The weights ``[m]`` of the tasks' gradients."""
+        """The weights of the tasks' gradients.
+
+        Args:
+            row: What is known of one preference.
+
+        Returns:
+            ``[m]``, float64 on the CPU.
+        """
 
     def head_weights(self, weights: Tensor) -> Tensor:
-        """What each task's own head is trained with, ``[m]``; as published for each method."""
+        """What the gradient of each task's head is weighted with, as published for each method.
+
+        Args:
+            weights: Those of the shared gradients, ``[m]``.
+
+        Returns:
+            ``[m]``; by default the same weights.
+        """
         return weights
 
 
 def require_finite(rule: Rule, model: Manifold) -> None:
     """Refuse a continuous manifold: a balancer would teach it to ignore the preference.
+
+    Args:
+        rule: The balancer, for the message.
+        model: The manifold that is to be trained.
 
     Raises:
         UsageError: If ``model`` is neither a Single nor a Population.
@@ -113,6 +138,11 @@ def require_finite(rule: Rule, model: Manifold) -> None:
 
 def require_population(rule: Rule, model: Manifold, at_least: int = 1) -> Population:
     """The model, if it is a population of enough members.
+
+    Args:
+        rule: The rule, for the message.
+        model: The manifold that is to be trained.
+        at_least: How many members there must be.
 
     Raises:
         UsageError: If it is not.
@@ -131,6 +161,10 @@ def require_population(rule: Rule, model: Manifold, at_least: int = 1) -> Popula
 
 def require_shared_bottom(rule: Rule, model: Manifold) -> SharedBottom:
     """The network of ``model``, if it has a bottom whose features can be looked at.
+
+    Args:
+        rule: The rule, for the message.
+        model: The manifold that is to be trained.
 
     Raises:
         UsageError: If ``model`` is no Single over a SharedBottom.

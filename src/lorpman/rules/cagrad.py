@@ -59,6 +59,7 @@ def cagrad_weights(gram: Tensor, c: float) -> Tensor:
     even = torch.full((m,), 1 / m, dtype=torch.float64)
     towards = K @ even
     radius = c * math.sqrt(max(float(even @ towards), 0.0))
+    # Nothing but the mean gradient is allowed; and log(0) would fail below.
     if radius == 0:
         return even
 

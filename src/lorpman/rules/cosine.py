@@ -31,7 +31,15 @@ class Cosine(Term):
 
 
 def cosines(losses: Tensor, rays: Tensor) -> Tensor:
-    """The cosine between each row of ``losses [b, m]`` and of ``rays [b, m]``, ``[b]``."""
+    """The cosine between each loss vector and its ray.
+
+    Args:
+        losses: ``[b, m]``.
+        rays: ``[b, m]``.
+
+    Returns:
+        ``[b]``.
+    """
     return nn.functional.cosine_similarity(losses, rays, dim=1)
 
 

@@ -44,6 +44,7 @@ class DynamicWeightAverage(Rule):
     def backward(self, step: Step) -> None:
         """Leave the gradient of the losses, weighted by what the last two periods say."""
         steps, epoch = int(self.counts[1]), int(self.counts[2])
+        # By the first step of the next epoch: a rule is not told how many steps an epoch has.
         over = epoch != step.epoch if self.period is None else steps == self.period
         if over and steps:
             self._finish_period()

@@ -16,7 +16,7 @@ from lorpman.rules.task_gradients import buffers_restored
 
 Quality = Literal["uniform", "hypervolume"]
 
-# One volume per point and task in every step; beyond this they take seconds.
+# Every step computes one volume per reference and task; beyond this many tasks that takes seconds.
 _MOST_TASKS = 5
 
 
@@ -90,13 +90,22 @@ class GMOOAR(Rule):
     def _slope(self, losses: Tensor) -> Tensor:
         """The derivative of what the references descend in the losses, ``[n, m]``."""
         if self.quality == "hypervolume":
+            # Beyond the worst losses: a point on the reference itself would have no gradient.
             worst = losses.amax(0)
             return -hypervolume_gradient(losses, worst + 0.1 * worst.abs())
         return uniformity_gradient(losses, self.width)
 
 
 def uniformity_gradient(losses: Tensor, width: float) -> Tensor:
-    """The derivative of ``sum_ij exp(-|f_i - f_j|^2 / width^2)`` in the losses ``[n, m]``."""
+    """The derivative of ``sum_ij exp(-|f_i - f_j|^2 / width^2)`` in the losses.
+
+    Args:
+        losses: The losses ``f`` at every reference, ``[n, m]``.
+        width: How far apart losses still repel each other.
+
+    Returns:
+        ``[n, m]``.
+    """
     f = losses.detach().clone().requires_grad_()
     squared = (f[:, None] - f[None, :]).square().sum(-1)
     return torch.autograd.grad((-squared / width**2).exp().sum(), f)[0]

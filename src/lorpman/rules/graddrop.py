@@ -54,6 +54,7 @@ def graddrop(matrix: Tensor, uniform: Tensor) -> Tensor:
     tensor([ 3., -1.])
     """
     total, size = matrix.sum(0), matrix.abs().sum(0)
+    # Where all gradients are zero, the purity is a half and what gets through is zero anyway.
     purity = 0.5 * (1 + total / size.clamp_min(torch.finfo(matrix.dtype).tiny))
     positive, negative = matrix.clamp_min(0).sum(0), matrix.clamp_max(0).sum(0)
     return torch.where(purity > uniform, positive, negative)

@@ -57,6 +57,7 @@ class IMTL(Weighting):
         """Leave the impartial gradient, and that of the scales."""
         super().backward(step)
         if self.scale_losses:
+            # Losses detached: their gradients are already in place, and balanced.
             step.backward((self.scales.exp() * step.losses.detach() - self.scales).sum())
 
     def weights(self, row: Row) -> Tensor:
@@ -91,6 +92,7 @@ def impartial_weights(gram: Tensor) -> Tensor:
     lengths = torch.where(lengths > 0, lengths, 1.0)
     cosines = gram / lengths[:, None] / lengths
     even = torch.ones(len(gram), dtype=torch.float64)
+    # A pseudo-inverse, since parallel gradients make the cosines singular.
     solved = (torch.linalg.pinv(cosines, rtol=1e-8, hermitian=True) @ even) / lengths
     # Opposite gradients have no such direction; equal lengths then cancel, as for two tasks.
     if solved.sum().abs() <= 1e-6 * solved.abs().sum():

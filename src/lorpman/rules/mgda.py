@@ -92,6 +92,7 @@ class FeatureMGDA(Rule):
         """
         bottom = require_shared_bottom(self, step.model).bottom
         with outputs_recorded(bottom) as (features,):
+            # The forward pass runs here, while the features are recorded.
             losses = step.losses[0]
         if not all(isinstance(feature, Tensor) for feature in features):
             raise UsageError("FeatureMGDA needs a bottom whose output is one tensor")

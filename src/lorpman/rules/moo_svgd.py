@@ -72,6 +72,7 @@ def loss_kernel(losses: Tensor, bandwidth: float | None = None) -> tuple[Tensor,
     if h is None:
         # numpy's median over all pairs, the diagonal included, as published.
         h = float(squared.detach().flatten().quantile(0.5)) / math.log(max(len(f), 2))
+    # Members that coincide have a median distance of zero.
     kernel = (-squared / max(h, 1e-12)).exp()
     (gradient,) = torch.autograd.grad(kernel.sum(), f)
     return kernel.detach(), gradient

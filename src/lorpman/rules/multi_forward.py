@@ -68,6 +68,7 @@ def multi_forward(
         edges = alphas[:, None] < alphas[None, :]
         excess = losses[None, :] - losses[:, None]
         edges, excess = edges.flatten(0, 1), excess.flatten(0, 1)
+    # Clamped, so that pairs in the right order are left alone instead of being driven apart.
     punished = (-excess if as_printed else excess).clamp_min(0)
     # A task without an edge (one preference, or ties) counts as one whose every edge is in order:
     # the logarithm of an empty mean would be -inf, and its gradient nan.

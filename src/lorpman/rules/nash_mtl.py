@@ -11,6 +11,7 @@ from lorpman.rules.rule_state import ensure_buffer
 from lorpman.rules.solvers import SolverFailed
 from lorpman.rules.task_gradients import GradientPairs, TaskGradients
 
+# Far below the cosines that it is added to, and far above their rounding.
 _RIDGE = 1e-9
 
 
@@ -21,7 +22,7 @@ class NashMTL(Weighting):
     their tasks, at full length.
 
     Args:
-        update_every: In every so many steps, weights are found anew.
+        update_every: How many steps weights are used before they are found anew.
         max_norm: The shared gradient is shortened to this length, 1 in the authors' code; None
             leaves it.
 
@@ -88,6 +89,7 @@ def nash_weights(gram: Tensor) -> Tensor:
     """
     gram = gram.double()
     lengths = gram.diagonal().clamp_min(0).sqrt()
+    # A task without a gradient has no say; its row of zeros must not become NaN.
     lengths = torch.where(lengths > 0, lengths, 1.0)
     C = gram / lengths[:, None] / lengths
     C = C + _RIDGE * torch.eye(len(C), dtype=torch.float64)

@@ -41,6 +41,7 @@ class Orthogonality(Term):
             )
         tasks = None
         if model.num_tasks > self.subset:
+            # Otherwise the work would grow with the square of the number of tasks.
             tasks = torch.randperm(model.num_tasks)[: self.subset]
         terms = [orthogonality(delta.gram(tasks)) for delta in model.low_rank_deltas().values()]
         return torch.stack(terms).mean()
@@ -63,4 +64,5 @@ def orthogonality(gram: Tensor) -> Tensor:
     # B starts at zero, where a cosine is 0/0; no square root, whose gradient there is infinite.
     tiny = torch.finfo(gram.dtype).tiny
     cosines = gram.square() / product.clamp_min(tiny)
+    # The diagonal is taken from the same quotients, so that it cancels whatever was clamped.
     return cosines.sum() - cosines.diagonal().sum()

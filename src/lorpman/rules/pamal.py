@@ -78,7 +78,7 @@ class Balanced(Rule):
     def _by_loss(self, losses: Tensor) -> Tensor:
         """``1 - |l_i| / sum_k |l_k|`` for each task, ``[m]``; remembers the ``losses [m]``."""
         recent = self._recent_losses.to(losses).reshape(-1, len(losses))
-        # One more than the mean takes tells that the first 25 are over.
+        # One more than the mean takes: that there are 26 says that the first 25 are over.
         self._recent_losses = torch.cat([recent, losses[None]])[-_HISTORY - 1 :]
         if len(self._recent_losses) <= _HISTORY:
             return torch.ones_like(losses)

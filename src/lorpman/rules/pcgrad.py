@@ -52,6 +52,7 @@ def pcgrad_weights(gram: Tensor, orders: Tensor) -> Tensor:
     for i, order in enumerate(orders.tolist()):
         projected = coefficients[i]
         for j in order:
+            # Against the original gradient j, as published, not against what is left of it.
             dot = projected @ K[:, j]
             if j != i and dot < 0 and K[j, j] > 0:
                 projected[j] -= dot / K[j, j]

@@ -39,13 +39,21 @@ class PMTL(Weighting):
         """The min-norm weights within the member's cone, or on the way into it, ``[m]``."""
         vectors = loss_vectors(row.step.alphas.detach().to("cpu", torch.float64))
         active = active_constraints(row.losses, vectors, row.index)
+        # Once inside, a member that leaves its cone is not sent back at the cost of all losses; and
+        # one that never arrives must begin to descend some day.
         if len(active) == 0 or row.step.epoch >= self.cone_epochs:
             self.arrived[row.index] = True
         return pmtl_weights(row.gram, active, into_cone=not bool(self.arrived[row.index]))
 
 
 def loss_vectors(alphas: Tensor) -> Tensor:
-    """The direction of the loss vector that each preference ``[k, m]`` asks for, unit rows.
+    """The direction of the loss vector that each preference asks for.
+
+    Args:
+        alphas: The preferences, ``[k, m]``.
+
+    Returns:
+        Unit vectors, ``[k, m]``.
 
     >>> loss_vectors(torch.tensor([[0.75, 0.25]]))
     tensor([[0.3162, 0.9487]])
@@ -67,6 +75,7 @@ def active_constraints(losses: Tensor, vectors: Tensor, index: int) -> Tensor:
         The rows ``u_j - u_i`` of those cones, ``[a, m]``.
     """
     differences = vectors - vectors[index]
+    # Above a hair, not above 0: a member on the border of two cones is in its own.
     return differences[differences @ losses / losses.norm().clamp_min(1e-300) > 1e-12]
 
 
@@ -88,4 +97,5 @@ def pmtl_weights(gram: Tensor, active: Tensor, into_cone: bool = False) -> Tenso
     else:
         rows = torch.cat([torch.eye(m, dtype=torch.float64), active.double()])
     weights = rows.T @ min_norm(rows @ gram.double() @ rows.T)
+    # So that learning rates mean about the same as for the plain sum of m losses.
     return weights if into_cone else weights * m / weights.abs().sum().clamp_min(1e-300)

@@ -8,7 +8,7 @@ from lorpman.manifold.base import Manifold
 from lorpman.rules.balancer import Row, Weighting, require_population
 from lorpman.rules.solvers import divided_by_trace, min_norm, nonnegative_qp
 
-# Squared distances below this count as this: the energy has a pole where members meet.
+# The smallest squared distance that the energy sees: it has a pole where members meet.
 _CLOSEST = 1e-6
 
 
@@ -50,7 +50,7 @@ class PNG(Weighting):
         criterion = energy_gradient(row.all_losses)[row.index]
         length = float((criterion @ row.gram @ criterion).clamp_min(0).sqrt())
         usual = float(row.gram.diagonal().clamp_min(0).sqrt().mean())
-        # Members that nearly meet would fling each other far away.
+        # Members that nearly meet would otherwise push each other very far.
         criterion = criterion * min(1.0, usual / max(length, 1e-300))
         return png_weights(row.gram, criterion, self.descent, self.tolerance)
 
@@ -86,7 +86,14 @@ def png_weights(
 
 
 def energy_gradient(losses: Tensor) -> Tensor:
-    """The derivative of ``sum_{i != j} |f_i - f_j|^-2`` in the losses ``f [n, m]``, ``[n, m]``."""
+    """The derivative of ``sum_{i != j} |f_i - f_j|^-2`` in the losses.
+
+    Args:
+        losses: The members' losses ``f``, ``[n, m]``.
+
+    Returns:
+        ``[n, m]``.
+    """
     f = losses.detach().to("cpu", torch.float64).requires_grad_()
     squared = (f[:, None] - f[None, :]).square().sum(-1)
     others = ~torch.eye(len(f), dtype=torch.bool)

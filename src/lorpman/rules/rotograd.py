@@ -55,7 +55,11 @@ class Rotation(nn.Module):
 
 
 def rotation(skew: Tensor) -> Tensor:
-    """The orthogonal matrix ``exp(S - S^T)``, ``[d, d]``; the identity at zero."""
+    """The orthogonal matrix ``exp(S - S^T)``; the identity at zero.
+
+    Args:
+        skew: ``S``, ``[d, d]``; any matrix, so that it can be trained without constraints.
+    """
     return torch.linalg.matrix_exp(skew - skew.T)
 
 
@@ -91,8 +95,9 @@ class RotoGrad(Rule):
     Needs an ``lp.Single`` over :func:`with_rotations`.
 
     Args:
-        rate: Rotations follow Adam at this many times the run's learning rate.
-        burn_in: At this step, the lengths that count as the start are taken again.
+        rate: The learning rate of the rotations, as a multiple of the run's; they follow Adam.
+        burn_in: The step at which the gradients' starting lengths are measured again, since those
+            of the very first step are far from typical.
     """
 
     starts: Tensor
@@ -127,6 +132,7 @@ class RotoGrad(Rule):
         bottom = require_shared_bottom(self, step.model).bottom
         rotations = self._rotations(step.model)
         with outputs_recorded(bottom, *rotations) as (outputs, *turned):
+            # The forward pass runs here, while its outputs are recorded.
             losses = step.losses[0]
         z, *further_calls = outputs
         if further_calls or any(len(part[0]) != len(z) for part in turned):
@@ -164,6 +170,7 @@ class RotoGrad(Rule):
             size = len(rotated.skew)
             wanted = at_rotated.flatten(1)[:, :size]
             change = rotation_gradient(rotated.skew, common[:, :size], wanted)
+            # In place is safe: what is back-propagated after this runs through the bottom only.
             rotated.skew += adam.change(change, rate)
 
     def _rotations(self, model: Manifold) -> list[Rotation]:
@@ -200,7 +207,14 @@ def scaled_sum(matrix: Tensor, starts: Tensor) -> Tensor:
 
 
 def common_gradient(matrix: Tensor) -> Tensor:
-    """The mean of the rows of ``[m, P]``, each first brought to the length of the plain mean."""
+    """The mean of the tasks' gradients, each first brought to the length of their plain mean.
+
+    Args:
+        matrix: The tasks' gradients, ``[m, P]``.
+
+    Returns:
+        ``[P]``.
+    """
     tiny = torch.finfo(matrix.dtype).tiny
     length = matrix.mean(0).norm()
     return (matrix * (length / matrix.norm(dim=1).clamp_min(tiny))[:, None]).mean(0)
@@ -217,6 +231,7 @@ def rotation_gradient(skew: Tensor, common: Tensor, wanted: Tensor) -> Tensor:
     Returns:
         ``[d, d]``.
     """
+    # By autograd: the derivative of a matrix exponential has no short formula.
     with torch.enable_grad():
         leaf = skew.detach().clone().requires_grad_()
         gap = common.detach().to(leaf) @ rotation(leaf).T - wanted.detach().to(leaf)

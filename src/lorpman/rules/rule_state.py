@@ -19,7 +19,13 @@ def ensure_parameter(rule: Rule, name: str, start: Tensor) -> None:
 
 
 def ensure_buffer(rule: Rule, name: str, start: Tensor) -> None:
-    """As :func:`ensure_parameter`, for a tensor that the run's optimiser must not touch."""
+    """As :func:`ensure_parameter`, for a tensor that the run's optimiser must not touch.
+
+    Args:
+        rule: The rule that will own it.
+        name: Its attribute.
+        start: Its first value.
+    """
     if not _has(rule, name, start):
         rule.register_buffer(name, start)
 

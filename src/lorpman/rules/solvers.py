@@ -14,8 +14,9 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 
+# Matrices are scaled to trace 1, so that absolute tolerances mean the same for every network.
 _GAP = 1e-7  # below this an answer counts as optimal
-_RIDGE = 1e-10
+_RIDGE = 1e-10  # added to the eigenvalues, so that collinear gradients have one answer
 
 
 class SolverFailed(ArithmeticError):
@@ -23,19 +24,31 @@ class SolverFailed(ArithmeticError):
 
 
 def divided_by_trace(gram: Tensor) -> Tensor:
-    """``K`` in float64, divided by its trace; a zero matrix stays zero."""
+    """``K`` in float64, divided by its trace; a zero matrix stays zero.
+
+    Args:
+        gram: ``K``, ``[m, m]``.
+    """
     gram = gram.detach().to("cpu", torch.float64)
     trace = float(gram.diagonal().sum())
     return gram / trace if trace > 0 else gram
 
 
 def project_simplex(points: Tensor) -> Tensor:
-    """The nearest point of the simplex to every row of ``points [..., m]``, in the same shape.
+    """The nearest point of the simplex to every row.
+
+    Args:
+        points: Any points, ``[..., m]``.
+
+    Returns:
+        Points of the simplex in the same shape.
 
     >>> project_simplex(torch.tensor([[2.0, 0.0], [0.5, 0.7]]))
     tensor([[1.0000, 0.0000],
             [0.4000, 0.6000]])
     """
+    # The nearest point lowers all entries by one amount and cuts at zero; sorted, the entries that
+    # stay positive are the first ones, and their number decides the amount.
     ordered = points.sort(-1, descending=True).values
     count = torch.arange(1, points.shape[-1] + 1, device=points.device)
     excess = (ordered.cumsum(-1) - 1) / count
@@ -61,8 +74,11 @@ def min_norm(gram: Tensor) -> Tensor:
     """
     K = divided_by_trace(gram).numpy()
     m = len(K)
+    # Without any gradient every point is a solution: the middle favours nobody.
     if m == 1 or not K.any():
         return torch.full((m,), 1 / m, dtype=torch.float64)
+    # Not Cholesky, which fails where gradients are collinear or more than the parameters; rounding
+    # may leave eigenvalues a little below zero.
     values, vectors = np.linalg.eigh(K)
     root = np.sqrt(values.clip(0))[:, None] * vectors.T
     stacked = np.vstack([root, np.ones(m)])
@@ -71,6 +87,7 @@ def min_norm(gram: Tensor) -> Tensor:
     if kkt_gap(K, weights) > _GAP:
         weights = _descend(K, weights)
     gap = kkt_gap(K, weights)
+    # Looser than what was aimed at: a direction a little off the shortest does no harm.
     if gap > 1e-4:
         raise SolverFailed(f"the min-norm problem of {m} gradients is off by {gap:.1e} (KKT)")
     return torch.from_numpy(weights)
@@ -101,12 +118,13 @@ def _nnls(matrix: Floats, target: Floats) -> Floats:
 
 
 def _descend(K: Floats, weights: Floats, steps: int = 20_000) -> Floats:
-    """Accelerated projected gradient with restarts, where the active set went astray."""
+    """Accelerated projected gradient with restarts, where the active-set method failed."""
     rate = 1 / max(float(np.linalg.eigvalsh(K)[-1]), 1e-300)
     ahead, momentum = weights, 1.0
     for _ in range(steps):
         slope = K @ ahead
         moved = project_simplex(torch.from_numpy(ahead - rate * slope)).numpy()
+        # Momentum that points uphill is dropped.
         if slope @ (moved - weights) > 0:
             momentum = 1.0
         following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
@@ -120,7 +138,7 @@ def _descend(K: Floats, weights: Floats, steps: int = 20_000) -> Floats:
 def nonnegative_qp(gram: Tensor, linear: Tensor) -> Tensor:
     """``argmin 1/2 x^T K x - linear^T x`` over ``x >= 0``, ``[m]``.
 
-    Bounded whenever some ``v`` has ``<g_i, v> >= linear_i``; a tiny ridge settles ties.
+    It has a minimum whenever some ``v`` has ``<g_i, v> >= linear_i``; a tiny ridge makes it unique.
 
     Args:
         gram: ``K``, ``[m, m]``.

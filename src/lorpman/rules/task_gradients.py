@@ -12,7 +12,8 @@ from lorpman.rules.base import Step
 GradientPairs = list[tuple[Tensor, Tensor]]
 """Tensors of the graph and the gradient each is to get."""
 
-# So many columns of the gradient matrix are widened to float64 at once.
+# How many columns of the gradient matrix are widened to float64 at once: a copy of the whole matrix
+# would need three times the memory of the gradients.
 _CHUNK = 2**20
 
 
@@ -39,7 +40,9 @@ class TaskGradients:
         self.other_gradients: list[list[Tensor | None]] = []
         inputs = [*self.shared, *self.others]
         for row, loss in zip(self.matrix, losses, strict=True):
+            # The graph is kept for the other tasks, and for the one pass in give_gradients.
             reached = torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True)
+            # Not strict: the gradients of the others come after those of the shared tensors.
             for part, gradient in zip(row.split(self.sizes), reached, strict=False):
                 if gradient is not None:
                     part.copy_(gradient.reshape(-1))
@@ -108,7 +111,11 @@ def give_gradients(step: Step, pairs: GradientPairs) -> None:
 
 
 def task_gradients(step: Step, row: int) -> TaskGradients:
-    """The gradients of the tasks' losses at preference ``row`` of a step.
+    """The gradients of the tasks' losses at one preference of a step.
+
+    Args:
+        step: The step.
+        row: Which preference, from 0.
 
     Raises:
         UsageError: If no shared parameter is trained.
@@ -117,13 +124,19 @@ def task_gradients(step: Step, row: int) -> TaskGradients:
     shared = step.model.shared_parameters(alpha)
     if not shared:
         raise UsageError("nothing shared is trained, so there is nothing to balance; unfreeze it")
-    # Only this network's: a pass that must reach other members' parameters runs through them.
+    # Only this network's: with the parameters of other members among the inputs, the backward pass
+    # would run through their networks too.
     heads = parameters_besides(step.model.parameters_at(alpha), shared)
     return TaskGradients(step.losses[row], shared, heads)
 
 
 def parameters_besides(parameters: Sequence[Tensor], shared: Iterable[Tensor]) -> list[Tensor]:
-    """The parameters that are not shared: heads."""
+    """The parameters that are not shared: those of the heads.
+
+    Args:
+        parameters: All of a network.
+        shared: Those that its tasks share.
+    """
     known = {id(p) for p in shared}
     return [p for p in parameters if id(p) not in known]
 
@@ -157,7 +170,11 @@ def outputs_recorded(*modules: nn.Module) -> Iterator[list[list[Tensor]]]:
 
 @contextmanager
 def buffers_restored(model: nn.Module) -> Iterator[None]:
-    """Restore the buffers afterwards: a look ahead must not move batch normalisation."""
+    """Restore the buffers afterwards: a look ahead must not move batch normalisation.
+
+    Args:
+        model: The module whose buffers are restored.
+    """
     before = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
         yield

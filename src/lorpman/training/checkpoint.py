@@ -19,21 +19,23 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lorpman._files import replacing, temporaries
-from lorpman.errors import UsageError
+from lorpman._files import Kind, check_target, replacing, temporaries, temporary_name
+from lorpman.errors import UsageError, UserNotice
 
 # The only key of the metadata: safetensors writes several in random order, and the files of two
 # equal runs should be equal.
 _FORMAT = "lorpman-checkpoint-2"
 # Files of the first version hold the packed state itself, and no checksum around it.
 _WITHOUT_CHECKSUM = "lorpman-checkpoint-1"
+# What Python raises over JSON that was not written by save.
+_WRONG_CONTENT = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 class DamagedCheckpoint(UsageError):
-    """A checkpoint that was whole once: truncated, or with bits that changed."""
+    """A checkpoint that was whole once: truncated, with bits that changed, or made by hand."""
 
 
-class CheckpointWarning(UserWarning):
+class CheckpointWarning(UserNotice):
     """An older checkpoint was used than there should be."""
 
 
@@ -54,7 +56,8 @@ def save(state: dict[str, Any], path: Path) -> None:
     text = json.dumps({"sha256": _checksum(json.dumps(packed), tensors), "state": packed})
     advice = "what was saved before is intact: make room and resume"
     try:
-        with replacing(path) as temporary:
+        with replacing(path, KIND) as temporary:
+            check_target(previous(path), KIND)
             save_file(tensors, temporary, metadata={_FORMAT: text})
             # Only now, when the new file is whole: a full disk must not cost the older one.
             _keep_as_previous(path)
@@ -63,7 +66,10 @@ def save(state: dict[str, Any], path: Path) -> None:
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint before the one at ``path`` is.
+    """Where the checkpoint before the newest one is.
+
+    Args:
+        path: Where the newest one is.
 
     >>> previous(Path("run/checkpoint.safetensors")).name
     'checkpoint.previous.safetensors'
@@ -71,8 +77,34 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
+def _is_checkpoint(path: Path) -> bool:
+    """Whether the file is one, or was: a damaged one has the one before it beside it."""
+    for candidate in (path, previous(path)):
+        with suppress(OSError, SafetensorError), safe_open(candidate, framework="pt") as file:
+            if any(key.startswith("lorpman-checkpoint") for key in file.metadata() or {}):
+                return True
+    return False
+
+
+KIND = Kind("a checkpoint", _is_checkpoint)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse to save where something else is; before training, which could be in vain.
+
+    Raises:
+        UsageError: with what is there.
+    """
+    check_target(path, KIND)
+    check_target(previous(path), KIND)
+
+
 def exists(path: Path) -> bool:
-    """Whether there is anything to resume from: a file at ``path``, or the one before it."""
+    """Whether there is anything to resume from: the newest checkpoint, or the one before it.
+
+    Args:
+        path: Where the newest one would be.
+    """
     return path.exists() or previous(path).exists()
 
 
@@ -88,23 +120,71 @@ def load_latest(path: Path) -> dict[str, Any]:
         UsageError: if there is none, or both are damaged.
     """
     for leftover in temporaries(path):
+        # Another process may be removing the same one.
         with suppress(OSError):
             leftover.unlink()
     try:
-        return load(path if path.exists() else previous(path))
+        return _load_training(path if path.exists() else previous(path))
     except DamagedCheckpoint as error:
         try:
-            state = load(previous(path))
+            state = _load_training(previous(path))
         except UsageError as other:
             raise UsageError(f"{error}; and so is the one before: {other}") from None
         message = f"{error}; continuing from the one before, {previous(path).name}"
-        # Told at the caller's line.
+        # stacklevel 2: the warning names the line of the caller.
         warnings.warn(message, CheckpointWarning, stacklevel=2)
         return state
 
 
+def _load_training(path: Path) -> dict[str, Any]:
+    """A checkpoint of a training, with everything in it of the kind that it should be."""
+    # Imported here, as below: pydantic is slow to import, and "import lorpman" stays light.
+    from lorpman.training.checkpoint_content import check_training_state
+
+    state = load(path)
+    check_training_state(state, path)
+    return state
+
+
+def load_model(path: Path) -> dict[str, Any]:
+    """The weights of the model in the checkpoint at ``path``, and nothing else.
+
+    Unlike :func:`load_latest`, it takes no other file than the one that was asked for.
+
+    Raises:
+        UsageError: if there is none, or it is damaged; the message names the one before it, if
+            that is whole.
+    """
+    try:
+        return _model_of(path)
+    except DamagedCheckpoint as error:
+        try:
+            _model_of(previous(path))
+        except UsageError:
+            raise error from None
+        raise DamagedCheckpoint(
+            f"{error}; the one before is whole: continue training from it with --resume, or "
+            f"rename {previous(path)} to {path.name}"
+        ) from None
+
+
+def _model_of(path: Path) -> dict[str, Any]:
+    from lorpman.training.checkpoint_content import check_model_state
+
+    state = load(path)
+    check_model_state(state, path)
+    return state["model"]
+
+
 def epochs_done(path: Path) -> int:
-    """How many epochs the checkpoint at ``path`` has; 0 if there is none. Reads no tensor."""
+    """How many epochs a checkpoint has, without reading its tensors.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Their number; 0 if there is no checkpoint, or it cannot be read.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -112,8 +192,9 @@ def epochs_done(path: Path) -> int:
             state = json.loads(metadata[_FORMAT])["state"]
         else:
             state = json.loads(metadata[_WITHOUT_CHECKSUM])
-        return int(_unpack(state, lambda name: None)["epochs_done"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        done = _unpack(state, lambda name: None)["epochs_done"]
+        return done if type(done) is int and done > 0 else 0
+    except (OSError, SafetensorError, *_WRONG_CONTENT):
         return 0
 
 
@@ -142,12 +223,13 @@ def load(path: Path) -> dict[str, Any]:
                 return _unpack(json.loads(metadata[_WITHOUT_CHECKSUM]), file.get_tensor)
             content = json.loads(metadata[_FORMAT])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Of all that was read: a flipped bit in a weight would otherwise train on unnoticed.
             if _checksum(json.dumps(content["state"]), tensors) != content["sha256"]:
                 raise DamagedCheckpoint(f"checkpoint {path} is damaged: its checksum is wrong")
             return _unpack(content["state"], tensors.__getitem__)
     except FileNotFoundError as error:
         raise UsageError(f"no checkpoint at {path}") from error
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, *_WRONG_CONTENT) as error:
         if isinstance(error, UsageError):  # which is a ValueError
             raise
         raise DamagedCheckpoint(f"checkpoint {path} is damaged or truncated: {error}") from error
@@ -155,17 +237,17 @@ def load(path: Path) -> dict[str, Any]:
 
 def _keep_as_previous(path: Path) -> None:
     """Give the present file a second name; there is no moment without a whole checkpoint."""
-    if not path.exists():
+    if not path.is_file():
         return
     # A link cannot replace a file, but a link of another name can be renamed to it.
-    link = path.with_name(f".{path.stem}.link{path.suffix}")
-    with suppress(FileNotFoundError):
-        link.unlink()
+    link = temporary_name(path)
     try:
         os.link(path, link)
         link.replace(previous(path))
     except OSError:  # a file system without hard links
         path.replace(previous(path))
+    finally:
+        link.unlink(missing_ok=True)
 
 
 def _checksum(text: str, tensors: dict[str, Tensor]) -> str:

@@ -16,6 +16,8 @@ _REFUSED = {
     "fsdp": "it cuts weights into pieces, but theta(alpha) is computed from whole ones",
     "deepspeed": "it replaces the optimiser, but freezing must take theta_0 out of it",
 }
+# By these, a process finds the first machine, and knows which one it is on itself.
+_OF_SEVERAL_MACHINES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
 PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
 
 
@@ -55,7 +57,9 @@ class Engine:
     def described(self) -> dict[str, Any]:
         """What a resumed run must share with the one before, as plain values."""
         values = asdict(self)
+        # What torchrun has started counts, not what was asked for.
         values["devices"], values["nodes"] = self._size()
+        # How processes share the work does not change the numbers.
         del values["strategy"]
         return values
 
@@ -75,6 +79,20 @@ class Engine:
                 f"evenly; set it to a multiple of {devices * nodes}"
             )
 
+    def check_environment(self) -> None:
+        """Refuse several machines that nobody has told of each other; they would wait in vain.
+
+        Raises:
+            UsageError: with the variables that are missing.
+        """
+        launched = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "LSB_JOBID", "RANK")
+        missing = [name for name in _OF_SEVERAL_MACHINES if name not in os.environ]
+        if self.nodes > 1 and missing and not any(name in os.environ for name in launched):
+            raise UsageError(
+                f"nodes is {self.nodes}, but {', '.join(missing)} of the environment do not tell "
+                "where the other machines are; start the command with torchrun on each, or set them"
+            )
+
     def start(self, loggers: list[Any]) -> "Fabric":
         """Start the other processes, if there are any, and join them.
 
@@ -84,8 +102,10 @@ class Engine:
         Raises:
             UsageError: if this machine lacks the devices or the precision.
         """
+        # Imported here: commands that do not train should not wait for it.
         from lightning_fabric import Fabric
 
+        self.check_environment()
         devices, nodes = self._size()
         strategy = "ddp" if devices * nodes > 1 else self.strategy
         try:
@@ -102,6 +122,7 @@ class Engine:
             ) from None
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         if devices * nodes > 1:
+            # In this order: the others learn from the environment who the first one is.
             watch_for_deaths(fabric)
             fabric.launch()
         return fabric

@@ -130,6 +130,7 @@ def fit(
     _check_settings(epochs, window, freeze_epoch, averaging)
     if epochs > 1:
         check_repeatable(loader, "the loader")
+    # The manifold decides how: one of finitely many networks draws only their preferences.
     draw = sampler if sampler is not None else model.sampler(concentration)
     state = TrainingState(
         model,
@@ -179,6 +180,7 @@ def _train(
     ):
         saver = Saver(checkpoints, stop)
         while state.epoch < plan.epochs:
+            # A resumed epoch has used some seconds already, in the process before.
             began = time.perf_counter() - state.seconds
             state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
             _train_epoch(state, plan, bar, saver)
@@ -188,7 +190,9 @@ def _train(
             bar.epoch(record.number, record.losses, record.hypervolume)
             if on_epoch is not None and first:
                 on_epoch(record)
+            # After on_epoch: a checkpoint says that everything of its epoch was told.
             saver.after_epoch(state, plan.loader)
+    # Not before the last checkpoint, which needs the weights that are trained.
     state.finish()
     return history
 
@@ -236,11 +240,13 @@ def train_step(
     # The loss f_i(theta(alpha_j)) of every task i at every preference j, on the same mini-batch.
     def losses_at(alphas: Tensor, batch: Any) -> Tensor:
         x, y = unpack(batch)
+        # All preferences in one call: manifolds share work between them.
         outputs = state.placed.forward(x, alphas)
         # Rules that look ahead take losses without gradients.
         trained = torch.is_grad_enabled()
         networks = (select_output(outputs, j) for j in range(len(alphas)))
         losses = torch.stack([task_losses(output, y, tasks, trained) for output in networks])
+        # Before the backward pass: a NaN in one step's gradient would spoil all weights.
         check_losses(losses, alphas, tasks, state)
         return losses
 
@@ -259,6 +265,7 @@ def train_step(
         optimizer=state.optimizer,
     )
     state.placed.gradients(step)
+    # Now, while the gradients of all processes are averaged and no weight has moved.
     state.model.after_backward()
 
     # Step on theta_0, A, B and the heads; on A, B and perhaps heads once theta_0 is frozen.
@@ -285,7 +292,7 @@ def _finish_epoch(state: TrainingState, plan: _Plan, began: float) -> Epoch:
 
 
 def _hypervolume(state: TrainingState, tasks: Sequence[Task], validation: Validation) -> float:
-    """Of the present front, taken by the first process and told to the others."""
+    """Of the present front, measured by the first process and told to the others."""
     volume = 0.0
     if state.fabric.is_global_zero:
         front = evaluate(state.model, tasks, validation.loader, validation.alphas)

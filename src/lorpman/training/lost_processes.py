@@ -38,8 +38,11 @@ _SIGNS_OF_LOSS = (
 def watch_for_deaths(fabric: "Fabric") -> None:
     """End this process when one that it may wait for in vain is dead.
 
-    Call it before ``fabric`` starts the other processes. Under torchrun, which does it, nothing
-    happens.
+    Call it before ``fabric`` starts the other processes. Under torchrun, which does the same,
+    nothing happens.
+
+    Args:
+        fabric: What starts the processes.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         _DEATHS.watch(fabric)
@@ -49,7 +52,10 @@ def watch_for_deaths(fabric: "Fabric") -> None:
 def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
     """Run a block on all processes, and say in one line when another one was lost in it.
 
-    However the block ends, it is the first process that tells, and that decides the exit code.
+    However the block ends, the first process writes the message and decides the exit code.
+
+    Args:
+        fabric: The processes.
 
     Raises:
         ProcessLost: if a message to or from another process failed.
@@ -57,10 +63,12 @@ def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
     try:
         yield
     except TrainingInterrupted:
+        # All processes stop together; only one of them should say so.
         if not fabric.is_global_zero:
             raise SystemExit(0) from None
         raise
     except RuntimeError as error:
+        # torch.distributed has no class of its own for this: only the text tells.
         text = str(error).lower()
         if fabric.world_size == 1 or not any(sign in text for sign in _SIGNS_OF_LOSS):
             raise
@@ -72,8 +80,13 @@ def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
 
 
 def end_other_processes(fabric: "Fabric") -> None:
-    """Part from the other processes; all but the first have nothing left to do and exit."""
+    """Leave the group of processes; all but the first have nothing left to do and exit.
+
+    Args:
+        fabric: The processes.
+    """
     if fabric.world_size > 1:
+        # Who leaves earlier breaks the connections of those who still compute.
         fabric.barrier()
         torch.distributed.destroy_process_group()
         if not fabric.is_global_zero:
@@ -87,10 +100,10 @@ def _message(what: str) -> str:
 class _Deaths(logging.Handler):
     """Ends this process when another one that it may wait for in vain is dead.
 
-    Among the processes that Fabric starts, the first one looks after the others: where it finds
-    one dead, it logs that, and kills all, itself included. It would say nothing, and the exit
-    code (137, or ours) would depend on who noticed first; so this handler acts before it does.
-    Nobody looks after the first one: the others do so here.
+    Fabric lets the first process watch the others: when one is dead, it logs that and kills all,
+    itself included. A person would read nothing, and the exit code would be 137 or ours, depending
+    on who noticed first. So this handler of Fabric's log acts before Fabric kills. Nobody watches
+    the first process; here the others do.
     """
 
     def __init__(self) -> None:
@@ -108,6 +121,7 @@ class _Deaths(logging.Handler):
         os.environ[_FIRST] = str(os.getpid())
         logger = logging.getLogger("lightning_fabric.strategies.launchers.subprocess_script")
         logger.addHandler(self)
+        # Fabric tells of the death at this level; nobody else is to print it.
         logger.setLevel(logging.INFO)
         logger.propagate = False
 
@@ -122,6 +136,7 @@ class _Deaths(logging.Handler):
         self._end()
 
     def _end_with_the_first(self) -> None:
+        # A process whose parent is dead gets another one.
         while os.getppid() == int(os.environ[_FIRST]):
             time.sleep(1)
         if not self.leaving:
@@ -130,6 +145,7 @@ class _Deaths(logging.Handler):
     def _end(self) -> None:
         sys.stderr.write(f"lorpman: {_message('a process of this run has died')}\n")
         sys.stderr.flush()
+        # Not sys.exit, which ends only this thread: the main one hangs in torch.distributed.
         os._exit(ProcessLost.code)
 
 

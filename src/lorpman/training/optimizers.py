@@ -33,6 +33,7 @@ def make_optimizer(
     """
     trained = [p for p in (*model.parameters(), *rule.parameters()) if p.requires_grad]
     if optimizer is None:
+        # Fused: deltas are many small tensors, each of which would take a dozen operations.
         return torch.optim.Adam(trained, lr=1e-3, fused=True)
     if not isinstance(optimizer, Optimizer):
         optimizer = optimizer(trained)
@@ -41,6 +42,7 @@ def make_optimizer(
             "LBFGS evaluates the loss several times in a step, but the preferences of a step are "
             "drawn once; use an optimiser that takes one gradient per step, such as Adam or SGD"
         )
+    # By identity: tensors compare by their values.
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     missing = [n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]
     if missing:
@@ -89,6 +91,9 @@ def drop_frozen(optimizer: Optimizer) -> None:
 
     Setting ``requires_grad`` alone would not stop them: momentum and weight decay move a
     parameter without a gradient.
+
+    Args:
+        optimizer: The optimiser, which is changed.
     """
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -98,10 +103,16 @@ def drop_frozen(optimizer: Optimizer) -> None:
 
 
 def cut_state(optimizer: Optimizer, cuts: Mapping[nn.Parameter, Cut]) -> None:
-    """Cut what the optimiser knows of parameters that have become smaller."""
+    """Cut what the optimiser knows of parameters that have become smaller.
+
+    Args:
+        optimizer: The optimiser, which is changed.
+        cuts: How each of them was cut.
+    """
     for parameter, cut in cuts.items():
         state = optimizer.state.get(parameter, {})
         for key, value in state.items():
+            # Momentum and the like have the parameter's old shape; step counts have none.
             if isinstance(value, Tensor) and value.shape == cut.before:
                 state[key] = cut.cut(value)
         tensors = [value for value in state.values() if isinstance(value, Tensor)]

@@ -38,7 +38,8 @@ class PlacedModel:
 
     def set_up(self) -> None:
         """Wrap model and optimiser; again whenever parameters stop being trained or shrink."""
-        # The wrapper before this one holds on to parameters of the sizes that it saw.
+        # Let go of the wrapper before this one first: it keeps buffers for parameters of their old
+        # sizes, and hooks on them.
         self.wrapped = self.optimizer = cast("Any", None)
         self.rule.to(self.fabric.device)
         module: nn.Module = self.model
@@ -48,20 +49,31 @@ class PlacedModel:
         self.wrapped, self.optimizer = setup_as_compiled(self.fabric, module, self.plain_optimizer)
 
     def forward(self, x: Any, alphas: Tensor) -> Any:
-        """The outputs at ``alphas [b, m]``, in the run's precision and seen by its processes.
+        """The outputs at several preferences, in the run's precision.
 
-        Without Fabric's ban on gradients that do not come from ``fabric.backward``: rules that
-        balance tasks take their own.
+        Fabric forbids gradients that do not come from ``fabric.backward``; that ban is lifted
+        here, since rules that balance tasks take gradients themselves.
+
+        Args:
+            x: What the networks take.
+            alphas: The preferences ``[b, m]``.
         """
         return forward_without_ban(self.fabric, self.wrapped, x, alphas)
 
     def backward(self, loss: Tensor) -> None:
-        """Back-propagate a scalar; the wrapper averages its gradients over all processes."""
+        """Back-propagate a scalar; the wrapper averages its gradients over all processes.
+
+        Args:
+            loss: The scalar.
+        """
         self._synchronised = True
         self.fabric.backward(loss)
 
     def gradients(self, step: Step) -> None:
         """Let the rule leave its gradients, the same on every process.
+
+        Args:
+            step: The present step, with its losses.
 
         Raises:
             UsageError: if the rule takes gradients itself where losses are scaled.

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
     """What all processes together say, the same on each of them.
 
-    Every process must call it, as the other functions here: those that do wait for those that do
-    not.
+    As with the other functions here, every process must call it: those that do wait for those that
+    do not.
 
     Args:
         fabric: the processes.
@@ -55,6 +55,7 @@ def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> N
     gradients = [p.grad for p in parameters if p.grad is not None]
     if not gradients:
         return
+    # One long message costs far less than many short ones.
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     mean: Tensor = fabric.strategy.all_reduce(flat, reduce_op="mean")
     parts = mean.split([gradient.numel() for gradient in gradients])

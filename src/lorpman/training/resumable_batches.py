@@ -36,6 +36,7 @@ class ResumableBatches:
             # random states before that.
             self._epoch_pass = iter(self._loader)
         for batch in self._epoch_pass:
+            # Before the step: one that asks for further batches counts them here.
             self._asked.append(0)
             yield self._to_device(batch)
 

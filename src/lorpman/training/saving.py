@@ -27,14 +27,28 @@ class Saver:
         self._path = None if checkpoints.path is None else Path(checkpoints.path)
         self._every = checkpoints.every
         self._stop = stop
+        if self._path is not None:
+            checkpoint.check_writable(self._path)
 
     def after_step(self, state: TrainingState, loader: Iterable[Any]) -> None:
-        """Save if so many steps are done; see :meth:`after_epoch`."""
+        """Save if a checkpoint within the epoch is due; then stop as :meth:`after_epoch` does.
+
+        Args:
+            state: What is saved.
+            loader: The data, whose random states are saved too.
+
+        Raises:
+            TrainingInterrupted: after the checkpoint, if a signal has come.
+        """
         due = self._every is not None and state.steps % self._every == 0
         self._save(state, loader, due)
 
     def after_epoch(self, state: TrainingState, loader: Iterable[Any]) -> None:
         """Save; then stop if a signal has asked for it.
+
+        Args:
+            state: What is saved.
+            loader: The data, whose random states are saved too.
 
         Raises:
             TrainingDiverged: if something is not finite; nothing is saved then.

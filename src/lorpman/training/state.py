@@ -68,6 +68,7 @@ class TrainingState:
         self.model = model
         self.rule = Linear() if objective is None else objective
         check_kind("objective", self.rule, Rule, "a rule, such as lp.Linear()")
+        # Before the optimiser is made: a rule may add parameters of its own here.
         self.rule.prepare(model)
         self.optimizer = make_optimizer(optimizer, model, self.rule)
         self.scheduler = make_scheduler(scheduler, self.optimizer, scheduler_interval)
@@ -97,7 +98,15 @@ class TrainingState:
         """The last step that was taken here; None before the first one."""
 
     def begin_epoch(self, epochs: int, freeze_epoch: int | None, freeze_heads: bool) -> None:
-        """Let the model shrink before the first step of an epoch, and freeze it when it is time."""
+        """Let the model shrink before the first step of an epoch, and freeze it when it is time.
+
+        Args:
+            epochs: Of the whole training.
+            freeze_epoch: The epoch, counted from 0, before which the main weights are frozen;
+                None for never.
+            freeze_heads: Whether the heads are frozen with them.
+        """
+        # Not in an epoch that is resumed in the middle: its checkpoint is of the model after that.
         if self.steps == 0:
             cuts = self.model.begin_epoch(self.epoch, epochs)
             if cuts:
@@ -109,16 +118,26 @@ class TrainingState:
             self.freeze(freeze_heads)
 
     def freeze(self, heads: bool) -> None:
-        """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper."""
+        """Stop the main weights: no gradient, no optimiser state, a fresh distributed wrapper.
+
+        Args:
+            heads: Whether the heads are stopped too.
+        """
         self.model.freeze(heads)
         drop_frozen(self.optimizer)
         self.frozen = True
+        # The wrapper of several processes would wait for gradients that never come.
         self.placed.set_up()
 
     def remaining_batches(self, loader: Iterable[Any]) -> ResumableBatches:
-        """The batches of this epoch that are still to come, on the run's device."""
+        """The batches of this epoch that are still to come, on the run's device.
+
+        Args:
+            loader: The data.
+        """
         if self.batches is None:
             self.batches = ResumableBatches(loader, self.fabric.to_device)
+        # The caller may have it in evaluation mode.
         self.placed.wrapped.train()
         return self.batches
 
@@ -128,9 +147,14 @@ class TrainingState:
         return self.batches.another()
 
     def finish_step(self, losses: Tensor) -> None:
-        """Count a step that had ``losses [b, m]``, and let mean and schedule follow."""
+        """Count a step, and let the mean of the weights and the schedule follow.
+
+        Args:
+            losses: Those of the step, ``[b, m]``.
+        """
         if self.average is not None:
             self.average.follow()
+        # Before the schedule moves on: the rate that this step had.
         self.last_rate = self.learning_rate()
         if self.scheduler is not None and self.scheduler_interval == "step":
             self.scheduler.step()
@@ -138,7 +162,10 @@ class TrainingState:
         self.steps += 1
 
     def finish_epoch(self) -> list[float]:
-        """Move the schedule; the mean loss of every task over the epoch.
+        """Close an epoch: move the schedule, and begin to count anew.
+
+        Returns:
+            The mean loss of every task over the epoch and all processes.
 
         Raises:
             UsageError: if there was no step.
@@ -146,6 +173,7 @@ class TrainingState:
         if self.steps == 0:
             raise UsageError("the loader is empty: nothing to train on")
         mean = agree(self.fabric, self.losses / self.steps).tolist()
+        # The mean of all processes, so that the rate is the same on each.
         if isinstance(self.scheduler, ReduceLROnPlateau):
             self.scheduler.step(sum(mean))
         elif self.scheduler is not None and self.scheduler_interval == "epoch":
@@ -168,7 +196,13 @@ class TrainingState:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def as_checkpoint(self, loader: Iterable[Any]) -> dict[str, Any]:
-        """Everything that the next step depends on; :meth:`resume` takes it."""
+        """Everything that the next step depends on; :meth:`resume` takes it.
+
+        Every process must call it, since the random states of all go into one file.
+
+        Args:
+            loader: The data, whose random states belong to it.
+        """
         mine = {
             "preferences": self.generator.get_state(),
             "random": capture(loader),
@@ -197,12 +231,18 @@ class TrainingState:
     def resume(self, path: Path, freeze_heads: bool, loader: Iterable[Any]) -> None:
         """Go to where :meth:`as_checkpoint` was taken.
 
+        Args:
+            path: The checkpoint file.
+            freeze_heads: Whether heads are frozen together with the main weights.
+            loader: Data like that of the interrupted training.
+
         Raises:
             UsageError: if the checkpoint is damaged, or of another model, schedule or number of
                 processes.
         """
         content = checkpoint.load_latest(path)
         self._check_fits(content, path)
+        # First: the stored state of the optimiser has no entries for what is frozen.
         if content["frozen"]:
             self.freeze(freeze_heads)
         self._load_model(content, path)
@@ -212,6 +252,7 @@ class TrainingState:
             self.scheduler.load_state_dict(content["scheduler"])
         self.epoch, self.steps = int(content["epochs_done"]), int(content["steps_done"])
         self.losses, self.seconds = content["losses"], float(content["seconds"])
+        # Older checkpoints do not have it.
         self.last_rate = float(content.get("last_rate", self.learning_rate()))
         mine = content["processes"][self.fabric.global_rank]
         self.generator.set_state(mine["preferences"])
@@ -245,12 +286,18 @@ class TrainingState:
         if self.average is not None and trained is not None:
             self.average.means = {name: content["model"][name] for name in self.average.means}
             self.average.steps = int(trained["steps"])
+        # Automatic ranks were smaller there than at the start of a training.
         if sizes != [p.shape for p in self.model.parameters()]:
             self.placed.set_up()
 
 
 def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> None:
     """Load a checkpoint's weights into ``model``.
+
+    Args:
+        model: The manifold, which is changed.
+        weights: Its state by name.
+        path: Where they are from, for the message.
 
     Raises:
         UsageError: if they are of another network, or are not finite; one line says which weight
@@ -262,5 +309,6 @@ def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> Non
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
+        # torch lists every weight that does not fit, below a heading; one is enough.
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise UsageError(f"checkpoint {path} is of another network: {reason}") from error

@@ -35,6 +35,7 @@ def stop_requests(enabled: bool) -> Iterator[Stop]:
 
     def request_stop(number: int, frame: FrameType | None) -> None:
         del frame
+        # Only a note: to save in a handler could come in the middle of a step.
         stop.signal = number
         restore_handlers()
 

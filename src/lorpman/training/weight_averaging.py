@@ -10,10 +10,10 @@ from torch import Tensor, nn
 class WeightAverage:
     """Follows a model's weights step by step; the mean is what is shown, saved and kept.
 
-    ``mean <- decay mean + (1 - decay) weights`` after every step, and in step n with a decay of
-    at most n / (n + 9), as TensorFlow's has it, since the mean would still remember the start. So
-    a run of n steps shows the mean of about its last n / 9, whatever decay it was told beyond
-    that. Running statistics are averaged too; whole numbers, such as their counts, are not.
+    ``mean <- decay mean + (1 - decay) weights`` after every step. In step n the decay is at most
+    n / (n + 9), as in TensorFlow, since otherwise a short run would still remember its start. So
+    after n steps the mean is over about the last n / 9 of them, however large the decay is.
+    Running statistics are averaged too; whole numbers, such as their counts, are not.
 
     Args:
         model: what is trained.
@@ -38,8 +38,8 @@ class WeightAverage:
     def restart(self) -> None:
         """Begin again from the trained weights, after the model has become smaller.
 
-        It has then moved some weights into others. A mean of what was there before, with a part of
-        it cut off, would be no network at all.
+        A model that shrinks moves some weights into others. A mean over weights from before and
+        after that would belong to no network at all.
         """
         self.means, self.steps = self._copies(), 0
 
@@ -66,5 +66,6 @@ class WeightAverage:
 
     @torch.no_grad()
     def _load(self, values: dict[str, Tensor]) -> None:
+        # Copied into, not replaced: optimiser and wrapper hold the same tensors.
         for name, value in self._floats().items():
             value.copy_(values[name])

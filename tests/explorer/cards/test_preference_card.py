@@ -19,7 +19,8 @@ def test_the_toy_problem(window, toy):
 
 def bars(run, scores):
     """How far the bars of the tiles reach."""
-    return [float(tile.children[2].style["--part"]) for tile in score_tiles(run, scores)]
+    tiles, _ = score_tiles(run, scores, scores)
+    return [float(tile.children[2].style["--part"]) for tile in tiles.children]
 
 
 def test_a_bar_reaches_from_the_worst_to_the_best_of_the_front(opened, toy):
@@ -42,3 +43,28 @@ def test_every_number_of_tasks_has_the_controls_that_fit(opened, faces, objects)
         sliders = [one for one in ids if isinstance(one, dict) and one["type"] == "weight"]
         kinds.append((len(sliders), "ternary" in ids))
     assert kinds == [(1, False), (3, True), (20, False)]
+
+
+def test_every_task_says_what_changed_against_equal_weights(opened, toy):
+    tiles, summary = score_tiles(opened, [0.8, 0.5], [0.7, 0.52])
+    assert [tile.children[4].children for tile in tiles.children] == ["▲ +0.1", "▼ -0.02"]
+    assert (
+        summary.children == "Against equal weights: 1 better (most: left), 1 worse (most: right)."
+    )
+    _, summary = score_tiles(opened, [0.8, 0.5], [0.8, 0.5])
+    assert summary.children == "Against equal weights: no task differs."
+    # Of losses, less is better.
+    (losses,) = open_runs([toy], None)
+    tiles, summary = score_tiles(losses, [0.1, 0.2], [0.3, 0.2])
+    assert [tile.children[4].children for tile in tiles.children] == ["▲ -0.2", "="]
+    assert summary.children == "Against equal weights: 1 better (most: f1), 1 the same."
+
+
+def test_twenty_tasks_stand_on_a_line_each(window, objects):
+    with serving([objects[0]], objects[1]) as explorer:
+        view = window(explorer.url)
+        view.settled()
+        boxes = [tile.bounding_box() for tile in view.page.locator(".tile").all()]
+        assert len(boxes) == 20
+        assert all(box["height"] < 30 for box in boxes)
+        assert len({round(box["x"]) for box in boxes}) == 1

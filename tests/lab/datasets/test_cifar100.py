@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lorpman.errors import UsageError
+from lorpman.lab.datasets import cifar100
 from lorpman.lab.datasets.cifar100 import DEVIATION, MEAN, TASKS, load
 from lorpman.lab.datasets.splits import TaskArrays, batches
 from lorpman.training.resumable_batches import generators
@@ -115,3 +116,12 @@ def test_real_files(real: Path) -> None:
     for split in (splits.train, splits.test):
         _, targets = tasks(split).__getitems__(range(100))
         assert all(y.unique().tolist() == [0, 1, 2, 3, 4] for y in targets)
+
+
+def test_the_names_of_classes_stand_in_the_order_of_their_numbers():
+    """Labels within a task keep the order of the dataset's own, which is that of the alphabet."""
+    assert len(cifar100.TASKS) == cifar100.NUM_TASKS
+    for classes in cifar100.CLASSES.values():
+        assert len(classes) == cifar100.CLASSES_PER_TASK
+        assert list(classes) == sorted(classes)
+    assert len({name for classes in cifar100.CLASSES.values() for name in classes}) == 100

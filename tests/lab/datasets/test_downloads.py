@@ -1,6 +1,9 @@
 """Downloads against a server on loopback that does everything wrong that servers do."""
 
 import hashlib
+import shutil
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,13 @@ BODY = bytes(range(256)) * 2000
 GOOD = "sha256:" + hashlib.sha256(BODY).hexdigest()
 MD5 = "md5:" + hashlib.md5(BODY, usedforsecurity=False).hexdigest()
 
+REDIRECTS = {
+    "to-good": "/good",
+    "to-http": "http://127.0.0.1:9/file",
+    "to-ftp": "ftp://127.0.0.1/file",
+    "to-file": "file:///etc/passwd",
+}
+
 
 class Server(ThreadingHTTPServer):
     """Counts requests and remembers the ranges that were asked for."""
@@ -26,7 +36,7 @@ class Server(ThreadingHTTPServer):
         self.ranges: list[str | None] = []
 
     def url(self, behaviour: str) -> str:
-        return f"http://127.0.0.1:{self.server_port}/{behaviour}"
+        return f"https://127.0.0.1:{self.server_port}/{behaviour}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -40,6 +50,10 @@ class Handler(BaseHTTPRequestHandler):
         behaviour = self.path.strip("/")
         first = len(self.server.ranges) == 1
         start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+        if behaviour in REDIRECTS:
+            self.send_response(302)
+            self.send_header("Location", REDIRECTS[behaviour])
+            return self.end_headers()
         if behaviour == "missing":
             return self.send_error(404)
         if behaviour == "busy" and first:
@@ -55,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             start = 0
         body = BODY[start:]
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", "many" if behaviour == "length" else str(len(body)))
         self.end_headers()
         cut = {"cut": 100_000 if first else None, "no-range": 90_000 if first else None}
         limit = 0 if behaviour == "empty" else cut.get(behaviour)
@@ -66,9 +80,26 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for this machine, which nobody else trusts."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl, to serve https")
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", f"{path}.crt"]
+    subprocess.run([*made.split(), *names], check=True, capture_output=True)
+    path.write_bytes(path.read_bytes() + Path(f"{path}.crt").read_bytes())
+    return path
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
     with Server() as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -76,13 +107,13 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-def get(server: Server, behaviour: str, target: Path, checksum: str | None = GOOD) -> None:
+def get(server: Server, behaviour: str, target: Path, checksum: str = GOOD) -> None:
     url = server.url(behaviour)
     download(url, target, checksum, progress=False, attempts=2, wait=0.0, timeout=5)
 
 
-@pytest.mark.parametrize("checksum", [GOOD, MD5, None])
-def test_whole_file(server: Server, tmp_path: Path, checksum: str | None) -> None:
+@pytest.mark.parametrize("checksum", [GOOD, MD5])
+def test_whole_file(server: Server, tmp_path: Path, checksum: str) -> None:
     target = tmp_path / "deep" / "file"
     get(server, "good", target, checksum)
     assert target.read_bytes() == BODY
@@ -164,10 +195,39 @@ def test_passing_trouble_is_waited_for(server: Server, tmp_path: Path) -> None:
 
 
 def test_no_server_and_no_address(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot get http://127\.0\.0\.1:9/"):
-        download("http://127.0.0.1:9/x", tmp_path / "f", progress=False, attempts=1, wait=0)
-    with pytest.raises(UsageError, match="not an address"):
-        download("nonsense", tmp_path / "f", progress=False)
+    with pytest.raises(UsageError, match=r"cannot get https://127\.0\.0\.1:9/"):
+        download("https://127.0.0.1:9/x", tmp_path / "f", GOOD, progress=False, attempts=1, wait=0)
+    for url in ("nonsense", "http://127.0.0.1/f", "ftp://127.0.0.1/f", "file:///etc/passwd"):
+        with pytest.raises(UsageError, match="not an address"):
+            download(url, tmp_path / "f", GOOD, progress=False)
+
+
+@pytest.mark.parametrize("behaviour", ["to-http", "to-ftp", "to-file"])
+def test_a_redirect_to_anything_but_https_is_refused(
+    server: Server, tmp_path: Path, behaviour: str
+) -> None:
+    with pytest.raises(UsageError, match="cannot get"):
+        get(server, behaviour, tmp_path / "file")
+    assert len(server.ranges) == 1
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_redirect_to_https_is_followed(server: Server, tmp_path: Path) -> None:
+    get(server, "to-good", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == BODY
+
+
+def test_a_server_that_nobody_vouches_for_is_refused(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(UsageError, match="CERTIFICATE_VERIFY_FAILED"):
+        get(server, "good", tmp_path / "file")
+
+
+def test_a_length_that_is_no_number_is_told(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the server sent 'many' as the length"):
+        get(server, "length", tmp_path / "file")
 
 
 def test_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:

@@ -88,6 +88,51 @@ def test_cifar_archive_gives_only_the_three_known_files(
     assert found == [f"cifar100/cifar-100-python/{n}" for n in sorted(names)]
 
 
+@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"no archive")])
+def test_a_garbage_archive_is_named(tmp_path: Path, content: bytes) -> None:
+    archive = tmp_path / "cifar100" / "cifar-100-python.tar.gz"
+    archive.parent.mkdir()
+    archive.write_bytes(content)
+    with pytest.raises(UsageError, match=r"cifar-100-python\.tar\.gz: .*; delete it and run"):
+        sources._unpack_cifar(tmp_path)
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE])
+def test_a_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes) -> None:
+    archive = tmp_path / "cifar100" / "cifar-100-python.tar.gz"
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:gz") as tar:
+        info = tarfile.TarInfo("cifar-100-python/train")
+        info.type, info.linkname = kind, "/etc/passwd"
+        tar.addfile(info)
+    with pytest.raises(UsageError, match="train in it is not the original file"):
+        sources._unpack_cifar(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [archive]
+
+
+def test_every_file_has_a_checksum_and_comes_by_https() -> None:
+    for source in SOURCES.values():
+        for file in source.files:
+            assert file.url.startswith("https://")
+        for file in (*source.files, *source.unpacked):
+            assert file.checksum.startswith(("sha256:", "md5:"))
+
+
+def test_a_file_without_checksum_is_to_be_got_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = gzip.compress(CONTENT, mtime=0)
+    file = SourceFile("toy/file.gz", "nowhere", digest("sha256", packed))
+    source = Source((file,), "put it into {root}/toy/", by_hand=("toy/other.gz",))
+    monkeypatch.setitem(SOURCES, "toy", source)
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "file.gz").write_bytes(packed)
+    assert f"put it into {tmp_path}/toy/" in obtain("toy", tmp_path)
+    (tmp_path / "toy" / "other").write_bytes(b"")
+    assert obtain("toy", tmp_path).endswith("checked; other.gz has no published checksum")
+
+
 @pytest.mark.parametrize("problem", ["multimnist", "cifar100"])
 def test_real_files_are_recognised(real: Path, problem: str) -> None:
     assert "checked" in obtain(problem, real)

@@ -13,7 +13,6 @@ from lorpman.lab.networks.mlp import mlp
 from lorpman.lab.networks.resnet import resnet18
 from lorpman.lab.networks.segnet import segnet
 from lorpman.lab.networks.vgg import vgg16
-from lorpman.manifold.shared_bottom import SharedBottom
 
 Example = tuple[nn.Module, Tensor, list[tuple[int, ...]]]
 Case = tuple[Callable[[], nn.Module], tuple[int, ...], list[tuple[int, ...]]]
@@ -77,23 +76,10 @@ def test_export_follows_the_forward_pass(case: Example) -> None:
         torch.testing.assert_close(a, b)
 
 
-def test_per_task_batches_of_different_shapes() -> None:
-    net = SharedBottom(nn.AdaptiveAvgPool2d(2), [nn.Flatten(), nn.Flatten()])
-    assert [tuple(o.shape) for o in net([torch.rand(1, 3, 8, 8), torch.rand(2, 3, 9, 9)])] == [
-        (1, 12),
-        (2, 12),
-    ]
-
-
 @pytest.mark.parametrize("build", [lenet, lambda: vgg16(num_tasks=2, width=4)])
 def test_wrong_number_of_batches_is_named(build: Callable[[], nn.Module]) -> None:
     with pytest.raises(UsageError, match="expected 2, got 3"):
         build()([torch.rand(1, 3, 32, 32)] * 3)
-
-
-def test_no_heads_is_an_error() -> None:
-    with pytest.raises(UsageError, match="at least one head"):
-        SharedBottom(nn.Identity(), [])
 
 
 def test_vmap_over_stacked_weights_equals_a_loop(case: Example) -> None:

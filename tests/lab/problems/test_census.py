@@ -13,9 +13,9 @@ from lorpman.lab.problems.census import PROBLEM
     ],
 )
 def test_tasks_and_inputs_follow_the_questions(given, inputs, names):
-    settings = PROBLEM.settings(**given)
-    assert [task.name for task in PROBLEM.tasks(settings)] == names
-    assert PROBLEM.network(settings).bottom[0].in_features == inputs
+    settings = PROBLEM.options(**given)
+    assert [task.name for task in PROBLEM.make_tasks(settings)] == names
+    assert PROBLEM.make_network(settings).bottom[0].in_features == inputs
 
 
 def test_missing_files_are_named_with_the_command_that_gets_them(names_the_missing_files):

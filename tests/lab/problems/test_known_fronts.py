@@ -27,11 +27,11 @@ def _front(problem, method, optimizer=ADAM, seed=0, **own):
     if chosen.kind == "discrete":
         own = {"members": 3, **own}
     settings = chosen.settings(**own)
-    model = chosen.manifold(row.network(None), 2, None, settings)
+    model = chosen.manifold(row.make_network(None), 2, None, settings)
     data = row.load(None, None)
     lp.fit(
         model,
-        row.tasks(None),
+        row.make_tasks(None),
         batches(data.train, 1),
         epochs=EPOCHS,
         objective=chosen.rule(settings),
@@ -40,7 +40,7 @@ def _front(problem, method, optimizer=ADAM, seed=0, **own):
         progress=False,
         seed=seed,
     )
-    return lp.evaluate(model, row.tasks(None), batches(data.test, 1))
+    return lp.evaluate(model, row.make_tasks(None), batches(data.test, 1))
 
 
 def _off(front, problem):

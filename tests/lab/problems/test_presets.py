@@ -31,7 +31,7 @@ def test_a_preset_names_only_methods_and_settings_that_exist(problem):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_no_two_groups_of_settings_share_a_name(problem, method):
-    groups = (TrainingSettings, METHODS[method].settings, get_problem(problem).settings)
+    groups = (TrainingSettings, METHODS[method].settings, get_problem(problem).options)
     names = [name for group in groups for name in group.model_fields]
     assert len(names) == len(set(names))
 

@@ -1,35 +1,103 @@
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
+import torch
+from torch import nn
 
-from lorpman import UsageError
-from lorpman.lab.problems.problem import Preset, SettingsLayer
+import lorpman as lp
+import small_problem
+from lorpman.lab.problems.registry import PROBLEMS, get_problem
 from lorpman.lab.runs.spec import Spec
+from lorpman.lab.settings import NoSettings
 
 
-def test_a_layer_for_all_methods_leaves_what_belongs_to_a_method():
-    layer = SettingsLayer(settings={"window": 4, "epochs": 9}, methods={"a": {"epochs": 2}})
-    assert layer.settings_for("a", {"window"}) == {"epochs": 2}
-    assert layer.settings_for("b") == {"window": 4, "epochs": 9}
-    assert layer.laid_over({"window": 1, "rank": 8}, "a") == {"window": 4, "rank": 8, "epochs": 2}
+class Width(lp.SettingsGroup):
+    width: int = 8
 
 
-def test_settings_for_one_method_change_what_belongs_to_it():
-    layer = SettingsLayer(methods={"a": {"window": 2}})
-    assert layer.settings_for("a", {"window"}) == {"window": 2}
+def test_ours_are_the_same_object_as_yours():
+    assert all(type(get_problem(name)) is lp.Problem for name in PROBLEMS)
 
 
-def test_laptop_scale_comes_on_top_but_leaves_what_belongs_to_the_method():
-    paper, laptop = (Spec.make("utkface", "cosmos", 0, {}, scale) for scale in ("paper", "laptop"))
-    assert (paper.training.epochs, laptop.training.epochs) == (100, 10)
-    assert (paper.training.window, laptop.training.window) == (1, 1)
+def test_parts_are_given_what_they_name(tmp_path):
+    seen = []
+    problem = small_problem.small_problem(
+        options=Width,
+        tasks=lambda options: [*small_problem.TASKS] if options.width == 3 else [],
+        network=lambda options: nn.Linear(4, options.width),
+        data=lambda root, options: (seen.append((root, options.width)), small_problem.load())[1],
+    )
+    options = Width(width=3)
+    assert problem.make_network(options).out_features == 3
+    assert len(problem.make_tasks(options)) == 2
+    assert isinstance(problem.load(tmp_path, options), lp.Splits)
+    assert seen == [(tmp_path, 3)]
 
 
-def test_a_reduced_scale_is_remembered():
-    assert Spec.make("cifar100", "lorpman", 0, {}, "laptop").scale == "laptop"
-    assert Spec.make("toy", "lorpman", 0, {}, "laptop").scale == "paper"
+def test_an_argument_with_another_name_keeps_its_default():
+    problem = small_problem.small_problem(network=lambda width=5: nn.Linear(4, width))
+    assert problem.make_network(NoSettings()).out_features == 5
 
 
-def test_unknown_keys_fail():
-    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
-        Preset.model_validate({"setings": {}})
-    with pytest.raises(UsageError, match="unknown setting 'lamda_o'; did you mean 'lambda_o'"):
-        Spec.make("toy", "lorpman", 0, {"lamda_o": 1})
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "a/b"}, "name of a problem must be letters"),
+        ({"network": nn.Linear(2, 2)}, "must be a function that makes it, got a Linear"),
+        ({"data": 3}, "data of problem 'small' must be a function"),
+        ({"settings": 3}, "settings of problem 'small' must be a dict"),
+        ({"tasks": []}, "must be a list of two lp.Task or more"),
+        ({"tasks": [small_problem.TASKS[0]] * 2}, "task names must differ"),
+    ],
+)
+def test_a_wrong_part_is_named_at_once(changes, message):
+    with pytest.raises(lp.UsageError, match=message):
+        small_problem.small_problem(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network": lambda: 3}, "must return an nn.Module, got int"),
+        ({"data": lambda: 3}, r"must return lp.Splits\(train="),
+        ({"data": lambda: 1 / 0}, "data of problem 'small' fails: ZeroDivisionError"),
+        ({"tasks": lambda: [3, 4]}, "must be a list of two lp.Task"),
+    ],
+)
+def test_a_part_that_gives_something_else_is_named(changes, message):
+    spec = Spec.make(small_problem.small_problem(**changes), "lorpman", 0, {})
+    with pytest.raises(lp.UsageError, match=message):
+        [make() for make in (spec.tasks, spec.build, lambda: spec.load(Path()))]
+
+
+def test_its_settings_go_to_the_methods_that_have_them():
+    problem = small_problem.small_problem()
+    lorpman, pamal = (Spec.make(problem, method, 0, {}) for method in ("lorpman", "pamal"))
+    assert (lorpman.training.epochs, lorpman.own.rank) == (2, 2)
+    assert pamal.training.epochs == 2
+    assert "rank" not in pamal.settings()
+
+
+def test_a_setting_that_no_method_has_is_refused():
+    with pytest.raises(lp.UsageError, match="unknown setting 'epoch'; did you mean 'epochs'"):
+        Spec.make(small_problem.small_problem(settings={"epoch": 3}), "pamal", 0, {})
+
+
+def test_it_knows_the_file_that_it_was_made_in():
+    expected = hashlib.sha256(Path(small_problem.__file__).read_bytes()).hexdigest()
+    problem = small_problem.small_problem()
+    assert problem.source == expected
+    assert replace(problem, reference="elsewhere").source == expected
+    assert get_problem("toy").source == ""
+
+
+def test_data_split_at_random_without_a_seed_is_the_same_for_every_run():
+    def load():
+        x = torch.rand(9, 4)
+        return lp.Splits(*((part, [part[:, :1], part[:, 1].long()]) for part in x.split(3)))
+
+    problem = small_problem.small_problem(data=load)
+    first, second = (Spec.make(problem, "lorpman", s, {}).load(Path()).test for s in (0, 1))
+    assert torch.equal(first[0][0], second[0][0])

@@ -4,7 +4,6 @@ import pytest
 
 from lorpman.lab.problems.registry import get_problem
 from lorpman.lab.reproduce.registry import REPRODUCTIONS
-from lorpman.lab.reproduce.reproduction import Line, Plan, Reported, Reproduction
 
 NAMES = (
     "toy-figure", "similarity-figure", "multimnist-table", "census-table", "multimnist-figure",
@@ -62,21 +61,6 @@ def test_every_ablation_contains_the_preset_itself():
             found = [one.spec for one in row.planned_runs("paper", (0,))]
             preset = get_problem("utkface").preset().methods["lorpman"]
             assert any(preset.items() <= spec.settings().items() for spec in found), name
-
-
-def test_published_numbers_come_from_the_preset_unless_the_line_has_its_own():
-    plan = Plan("multimnist", (0,))
-    lines = (
-        Line("a", "lorpman"),
-        Line("b", "lorpman", reported={"hypervolume": Reported(0.5)}, parameters=7.0),
-        Line("c", "lorpman", reported={}),
-        Line("d", "epo"),
-    )
-    row = Reproduction("x", "X", lines, (), lambda found, path: None, plan, plan)
-    assert row.reported(lines[0]) == ({"hypervolume": Reported(0.918, 0.0018)}, 0.046e6)
-    assert row.reported(lines[1]) == ({"hypervolume": Reported(0.5)}, 7.0)
-    assert row.reported(lines[2]) == ({}, None)
-    assert row.reported(lines[3]) == ({}, None)
 
 
 def test_ranks_that_only_the_small_problem_has_claim_no_published_number():

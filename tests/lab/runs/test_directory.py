@@ -4,12 +4,13 @@ from pathlib import Path
 import pytest
 
 from lorpman import UsageError
+from lorpman._files import owning
 from lorpman.lab.runs.directory import (
     check_free,
-    claim,
+    claimed,
     data_root,
     epochs_done,
-    make_directory,
+    made_directory,
     open_run,
     read_spec,
 )
@@ -27,8 +28,8 @@ def spec():
 @pytest.fixture
 def out(tmp_path, spec):
     """A directory that the run has claimed, without a checkpoint."""
-    claim(tmp_path, spec, spec.build(), Engine())
-    return tmp_path
+    with claimed(tmp_path, spec, spec.build(), Engine()):
+        return tmp_path
 
 
 def _edit(out, **changes):
@@ -51,7 +52,7 @@ def test_data_is_where_it_is_said_to_be(monkeypatch):
 def test_a_claimed_directory_describes_its_run(out, spec):
     described = json.loads((out / "run.json").read_text())
     assert list(described) == [
-        *["format", "problem", "method", "seed", "settings", "scale", "recipe"],
+        *["format", "problem", "method", "seed", "settings", "scale", "recipe", "source"],
         *["parameters", "versions", "engine", "threads"],
     ]
     assert described["format"] == 1
@@ -65,7 +66,8 @@ def test_a_claim_keeps_the_description_and_removes_leftovers(out, spec):
     before = (out / "run.json").read_text()
     (out / ".tmpa1b2c3").write_text("half a checkpoint")
     (out / ".tmpfiles").write_text("of somebody else")
-    claim(out, Spec.make("toy", "lorpman", 9, {}), spec.build(), Engine())
+    with claimed(out, Spec.make("toy", "lorpman", 9, {}), spec.build(), Engine()):
+        pass
     assert (out / "run.json").read_text() == before
     assert not (out / ".tmpa1b2c3").exists()
 
@@ -76,7 +78,8 @@ def test_a_run_opens_with_its_trained_weights(out, spec):
     for parameter in model.parameters():
         parameter.data += 1
     content = {"model": dict(model.state_dict()), "epochs_done": 2}
-    checkpoint.save(content, out / "checkpoint.safetensors")
+    with owning(out):
+        checkpoint.save(content, out / "checkpoint.safetensors")
     opened, trained = open_run(out)
     assert opened.identity() == spec.identity()
     assert same_weights(trained, model)
@@ -84,22 +87,9 @@ def test_a_run_opens_with_its_trained_weights(out, spec):
     assert epochs_done(out) == 2
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"format": "absent"}, "'format'"),
-        ({"seed": "absent"}, "'seed'"),
-        ({"seed": "0"}, "seed must be int, found '0'"),
-        ({"seed": True}, "seed must be int, found True"),
-        ({"problem": 3}, "problem must be str, found 3"),
-        ({"method": None}, "method must be str, found None"),
-        ({"settings": []}, "settings must be dict, found []"),
-    ],
-)
-def test_what_is_no_description_is_named(out, changes, reason):
-    _edit(out, **changes)
-    message = f"run {out / 'run.json'} is not a run description: {reason}"
-    with pytest.raises(UsageError, match=exactly(message)):
+def test_what_is_no_description_is_named(out):
+    _edit(out, seed="0")
+    with pytest.raises(UsageError, match=r"run.json is not a run description: seed: .* found '0'"):
         read_spec(out)
 
 
@@ -117,9 +107,7 @@ def test_what_is_no_directory_is_named(tmp_path):
         read_spec(missing)
 
 
-@pytest.mark.parametrize(
-    ("scale", "read"), [("laptop", "laptop"), ("absent", "paper"), (3, "paper")]
-)
+@pytest.mark.parametrize(("scale", "read"), [("laptop", "laptop"), ("absent", "paper")])
 def test_a_run_keeps_its_scale(tmp_path, scale, read):
     spec = Spec.make("cifar100", "lorpman", 0, {}, "laptop")
     facts = {"format": 1, **spec.described(), "scale": scale}
@@ -169,11 +157,42 @@ def test_a_run_on_other_devices_is_not_continued(out, spec):
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
-    make_directory(tmp_path / "a" / "b")
-    make_directory(tmp_path / "a" / "b")
+    for _ in range(2):
+        with made_directory(tmp_path / "a" / "b"):
+            assert (tmp_path / "a" / "b").is_dir()
+            (tmp_path / "a" / "b" / "run.json").touch()
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
     place = tmp_path / "file" / "run"
     message = exactly(f"cannot write to {place}: Not a directory")
-    with pytest.raises(UsageError, match=message):
-        make_directory(place)
+    with pytest.raises(UsageError, match=message), made_directory(place):
+        pytest.fail("there is no such directory")
+
+
+def test_directories_that_stay_empty_go_again(tmp_path):
+    (tmp_path / "a").mkdir()
+    with made_directory(tmp_path / "a" / "b" / "c"):
+        pass
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_new_run_that_fails_before_its_first_checkpoint_leaves_nothing(tmp_path, spec, saved):
+    def fail():
+        with claimed(tmp_path, spec, spec.build(), Engine()):
+            (tmp_path / "metrics.jsonl").write_text("")
+            (tmp_path / "csv").mkdir()
+            (tmp_path / "csv" / "metrics.csv").write_text("")
+            if saved:
+                checkpoint.save({"epochs_done": 1}, tmp_path / "checkpoint.safetensors")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert any(tmp_path.iterdir()) == saved
+
+
+def test_a_resumed_run_that_fails_is_kept(out, spec):
+    with pytest.raises(KeyboardInterrupt), claimed(out, spec, spec.build(), Engine()):
+        raise KeyboardInterrupt
+    assert (out / "run.json").exists()

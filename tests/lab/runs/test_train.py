@@ -101,7 +101,7 @@ kills, seed, *arguments = GIVEN
 sys.argv = ["lorpman"]
 draw, killed, writing = random.Random(int(seed)), 0, 0
 while True:
-    in_writing, moment = killed % 2 == 0, draw.randint(1, 12)
+    in_writing, moment = killed % 3 == 0, draw.randint(1, 12)
     child = os.fork()
     if child == 0:
         if killed < int(kills) and in_writing:
@@ -121,7 +121,7 @@ while True:
 def _kill_until_done(run, whole, kills, seed):
     """SIGKILL again and again, resume each time, and compare the end with ``whole``.
 
-    The first kill and every other one come within the writing of a checkpoint, of which there is
+    The first kill and every third one come within the writing of a checkpoint, of which there is
     one at every step, the rest at a random time: soon, since the whole run takes a second. Children
     are forked from a process that has everything imported, so that almost every kill hits training
     itself. Gives back the kills of both kinds together, and those within a writing.
@@ -145,14 +145,15 @@ def test_killed_at_random_moments(tmp_path, whole):
 
 
 @pytest.mark.soak
-def test_killed_at_twenty_random_moments(tmp_path, whole):
+def test_killed_at_forty_random_moments(tmp_path, whole):
     killed = writing = seed = 0
-    while killed < 20:
+    while killed < 40:
         run = tmp_path / f"run-{seed}"
-        more, within = _kill_until_done(run, whole, kills=20 - killed, seed=seed)
+        more, within = _kill_until_done(run, whole, kills=40 - killed, seed=seed)
         killed, writing, seed = killed + more, writing + within, seed + 1
         shutil.rmtree(run)
     assert writing >= 5
+    assert killed - writing >= 20
 
 
 @pytest.mark.parametrize(

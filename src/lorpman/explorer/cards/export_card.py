@@ -26,7 +26,7 @@ def export_card() -> Any:
         "Take it",
         html.Div(buttons, className="takes"),
         html.P(id="taken", className="hint", role="status"),
-        html.P("The same in a terminal:", className="label"),
+        html.P("The same without this page:", className="label"),
         command_with_copy("command"),
         html.P("This view as a link:", className="label"),
         command_with_copy("link"),
@@ -38,5 +38,7 @@ def export_card() -> Any:
 
 def export_command(run: OpenedRun, alpha: Sequence[float]) -> str:
     """How to export the same network in a terminal."""
+    if run.path is None:
+        return f'lp.export(model, [{sentences.alpha_text(alpha)}], "model.onnx", example=x)'
     parts = ["lorpman", "export", str(run.path), "--alpha", sentences.alpha_text(alpha)]
     return shlex.join([*parts, "--to", "model.onnx"])

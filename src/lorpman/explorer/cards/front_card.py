@@ -71,8 +71,8 @@ def _live_hint(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> s
         return ""
     dotted = "; dotted, the line it moves on" if live_curves(runs, live_runs) else ""
     return (
-        f" Points: scores on all {live.all_samples:,} test samples. The diamond: on the first "
-        f"{live.held_samples:,} of them, so that it can move at once{dotted}."
+        f" Points: scores on all {live.all_samples:,} {runs[0].data_words}. The diamond: on the "
+        f"first {live.held_samples:,} of them, so that it can move at once{dotted}."
     )
 
 

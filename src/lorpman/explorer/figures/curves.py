@@ -54,7 +54,7 @@ def plane_traces(
     """
     points, bold = run.front.scores.numpy()[:, [x, y]], is_on_front(run.front)
     # There is nothing between the solutions of a discrete method, so they are never joined.
-    lines = joined and run.spec.method.kind == "continuous"
+    lines = joined and run.origin.kind == "continuous"
     traces: list[Trace] = []
     for is_bold in (False, True):
         # From left to right, or the line would run to and fro.

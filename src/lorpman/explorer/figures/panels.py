@@ -83,7 +83,11 @@ def storage_panel(runs: Sequence[OpenedRun]) -> Panel:
 
 def count_network_parameters(run: OpenedRun) -> int:
     """How many parameters one plain network of the run's problem has."""
-    # On the meta device shapes are known and nothing is allocated.
-    with torch.device("meta"):
-        network = run.spec.problem.network(run.spec.data)
+    if run.model is not None:
+        network = run.model.solution(run.model.preferences()[0])
+    else:
+        assert run.spec is not None  # only what has a model comes without it
+        # On the meta device shapes are known and nothing is allocated.
+        with torch.device("meta"):
+            network = run.spec.problem.make_network(run.spec.data)
     return sum(parameter.numel() for parameter in network.parameters())

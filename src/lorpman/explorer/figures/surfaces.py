@@ -40,7 +40,7 @@ def _surface(run: OpenedRun, place: int, alone: bool) -> list[Trace]:
     """Triangles between neighbours on the simplex of preferences; none for separate networks."""
     points, weight = run.front.scores.numpy(), run.front.alphas.numpy()
     faces = triangles(weight[:, :2])
-    if not len(faces) or run.spec.method.kind != "continuous":
+    if not len(faces) or run.origin.kind != "continuous":
         return []
     mesh: Trace = {"type": "mesh3d"}
     mesh |= {axis: points[:, i].tolist() for i, axis in enumerate("xyz")}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# The result goes to the last line of the real standard output: what is measured may print as well.
 _CALL = """
 import json, sys
 from importlib import import_module

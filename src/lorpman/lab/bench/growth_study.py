@@ -92,8 +92,11 @@ def _expect(measured: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _speed(points: list[dict[str, Any]]) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """How slow the machine was at each point: its plain pass by the line through all of them,
-    which depend on the number of heads alone."""
+    """How slow the machine was at each point.
+
+    A plain pass depends on the number of heads alone, so all of them should lie on one line; how
+    far one is above it says how slow the machine was.
+    """
     from scipy.optimize import nnls
 
     plain = np.array([p["plain seconds"] / p["b"] for p in points])

@@ -90,6 +90,7 @@ def switching(conditions: Conditions) -> Measurement:
 def _switching(workload: Workload, suffix: str) -> dict[str, Callable[[], object]]:
     model = _low_rank(workload)
     network = model.solution(model.preferences()[0]).eval()
+    # Another one for each call, drawn before the clock runs.
     alphas = iter(dirichlet(model.num_tasks, 100_000))
 
     @torch.no_grad()
@@ -98,6 +99,7 @@ def _switching(workload: Workload, suffix: str) -> dict[str, Callable[[], object
 
     @torch.no_grad()
     def switch() -> None:
+        # Not strict: theta holds the parameters, but not the statistics of norm layers.
         network.load_state_dict(model.theta(next(alphas)), strict=False)
 
     return {

@@ -57,12 +57,14 @@ def peak_of_step(who: str, width: int, threads: int) -> dict[str, float]:
         Bytes, counted in several ways; LORPMAN's without its factors and their gradients.
     """
     torch.set_num_threads(threads)
+    # Otherwise what libraries load at the first step would count as the step's own.
     _warm_up()
     before = _resident()
     workload = vgg(width)
     step, module = _lorpman(workload) if who == "lorpman" else _plain(workload)
     of_factors = _bytes(factors(module))
     step()
+    # Twice: the factors and their gradients, which a plain network does not have.
     resident = _peak_resident() - before - 2 * of_factors
     # The allocator's count starts with the call, so nothing may be there that the call frees.
     module.zero_grad()

@@ -15,7 +15,12 @@ _MET, _MISSED, _GREY = "#0072B2", "#D55E00", "0.6"
 
 
 def draw_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """One bar per measured row: its value as a part of what it may be."""
+    """One bar per measured row: its value as a part of what it may be.
+
+    Args:
+        rows: The rows of a run's JSON.
+        path: The file.
+    """
     from matplotlib.figure import Figure
 
     shown = [row for row in rows if row["value"] is not None]
@@ -39,7 +44,12 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def draw_growth(study: Mapping[str, Any], path: Path) -> None:
-    """Time above and memory below, against m, r and b, with what the formulas say."""
+    """Time above and memory below, against m, r and b, with what the formulas say.
+
+    Args:
+        study: What :func:`~lorpman.lab.bench.growth_study.growth` gave.
+        path: The file.
+    """
     from matplotlib.figure import Figure
 
     from lorpman.lab.bench.growth_study import NAMES
@@ -83,7 +93,15 @@ def _growth_lines(
 
 
 def draw(described: Mapping[str, Any], out: Path) -> list[Path]:
-    """Every picture that a run's JSON has the numbers for."""
+    """Draw every picture that a run's JSON has the numbers for.
+
+    Args:
+        described: The JSON.
+        out: The folder.
+
+    Returns:
+        The files.
+    """
     drawn = []
     if any(row["value"] is not None for row in described["rows"]):
         draw_rows(described["rows"], out / "bench.png")

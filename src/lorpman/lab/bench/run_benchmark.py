@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lorpman._files import write_json
+from lorpman._files import Kind, json_with, write_json
 from lorpman.errors import unknown
 from lorpman.lab.bench.benchmark_row import BenchmarkRow, RowResult, Skipped
 from lorpman.lab.bench.study import Study, StudyResult
@@ -20,6 +20,7 @@ from lorpman.lab.bench.timing import Conditions
 
 FORMAT = 1
 RESULTS = "bench.json"
+_KIND = Kind("a benchmark", json_with("format", "machine"))
 # More than this many other processes at work per core, and times are no longer our own.
 _BUSY = 0.3
 
@@ -99,7 +100,7 @@ def run_benchmark(
         tell(f"{part.name}: {part.status}, {part.seconds:.0f} s")
         report.seconds = time.perf_counter() - began
         # After each part, so that an interrupted run keeps what it has.
-        write_json(out / RESULTS, report.as_json())
+        write_json(out / RESULTS, report.as_json(), _KIND)
 
     for row in rows:
         report.rows.append(measure_row(row, conditions))

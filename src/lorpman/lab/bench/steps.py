@@ -10,7 +10,7 @@ from lorpman.lab.bench.workload import Workload
 from lorpman.lab.datasets.splits import Batch
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
-from lorpman.task import Task
+from lorpman.task import Task, task_losses
 from lorpman.training.devices import Engine
 from lorpman.training.fit import train_step
 from lorpman.training.options import Placement
@@ -106,7 +106,7 @@ def plain_steps(workload: Workload, passes: int, tuned: bool = False) -> Callabl
     return steps
 
 
-def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
+def mean_loss(outputs: Any, batch: Batch, tasks: list[Task]) -> Tensor:
     """The mean of the tasks' losses, as anybody would write it down.
 
     Args:
@@ -117,10 +117,13 @@ def mean_loss(outputs: list[Tensor], batch: Batch, tasks: list[Task]) -> Tensor:
     Returns:
         A scalar.
     """
-    triples = zip(tasks, outputs, batch[1], strict=True)
-    return torch.stack([task.loss(output, target) for task, output, target in triples]).mean()
+    return task_losses(outputs, batch[1], tasks).mean()
 
 
 def factors(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters of a LORPMAN manifold that a plain network does not have; others have none."""
+    """The parameters of a LORPMAN manifold that a plain network does not have.
+
+    Args:
+        model: Any module; of those that are no such manifold, the list is empty.
+    """
     return [p for name, p in model.named_parameters() if name.startswith("deltas.")]

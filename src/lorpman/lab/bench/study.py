@@ -45,6 +45,7 @@ class Study:
         try:
             found = self.measure(conditions)
         except Exception as error:
+            # On one line, as the table of results has it.
             note = " ".join(f"{type(error).__name__}: {error}".split())
             seconds = time.perf_counter() - began
             return StudyResult(self.name, self.what, "failed", {}, note, seconds)

@@ -68,6 +68,7 @@ def interleave(
         The seconds of one call in every round, by name.
     """
     clock = clock or conditions.clock
+    # Not counted: it loads kernels and fills caches. But it tells how long a call takes.
     first = {name: _turn(call, 1, clock) for name, call in contenders.items()}
     calls = max(1, math.ceil(_SHORTEST_TURN / max(min(first.values()), 1e-6)))
     calls = min(calls, max(1, int(_LONGEST_ROUND_OF_CALLS / max(sum(first.values()), 1e-6))))

@@ -34,7 +34,7 @@ def whole_run(conditions: Conditions) -> Measurement:
 def _why_no_data(root: Path) -> str:
     problem = get_problem("multimnist")
     try:
-        problem.load(root, problem.settings())
+        problem.load(root, problem.options())
     except UsageError as error:
         return f"no MultiMNIST: {error}"
     return ""
@@ -95,12 +95,14 @@ def timed_command(command: list[str], threads: int) -> dict[str, Any]:
         spent["count"] += 1
         return losses
 
+    # Replaced from outside, so that fit itself carries no clock.
     fit_module.train_step = timed
     try:
         # As a user starts it; the command line stands above this room and is not imported here.
         sys.argv = ["lorpman", *command]
         runpy.run_module("lorpman", run_name="__main__")
     except SystemExit as stop:
+        # A command ends by it, also when all went well.
         if stop.code:
             raise
     return spent

@@ -75,7 +75,7 @@ class Workload:
         """The preset for another method."""
         if method == self.spec.method.name:
             return self.spec
-        return Spec.make(self.spec.problem.name, method, 0, {})
+        return Spec.make(self.spec.problem, method, 0, {})
 
 
 def from_preset(
@@ -104,7 +104,7 @@ def from_preset(
     tasks, count = spec.tasks(), batch or spec.training.batch_size
     return Workload(
         spec,
-        network or partial(spec.problem.network, spec.data),
+        network or partial(spec.problem.make_network, spec.data),
         torch.rand(count, *shape),
         [torch.randint(classes, (count,)) for _ in tasks],
         tasks,

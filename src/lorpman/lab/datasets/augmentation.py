@@ -20,6 +20,7 @@ def random_crop(images: Tensor, padding: int, generator: torch.Generator) -> Ten
     """
     n, _, h, w = images.shape
     padded = functional.pad(images, [padding] * 4)
+    # All positions at once as a view, so that one indexing cuts a whole batch.
     windows = padded.unfold(2, h, 1).unfold(3, w, 1)  # a view: [n, c, top, left, h, w]
     top, left = torch.randint(0, 2 * padding + 1, (2, n), generator=generator)
     return windows[torch.arange(n), :, top, left]

@@ -35,6 +35,7 @@ _ATTRIBUTE_NAMES = """
 """
 ATTRIBUTES = tuple(_ATTRIBUTE_NAMES.split())
 NUM_TASKS = len(ATTRIBUTES)
+# The mean that Sener and Koltun's loader removes.
 BGR_MEAN = (73.158, 82.909, 72.392)
 PARTS = ("train", "validation", "test")
 VERSION = 1
@@ -100,6 +101,7 @@ def _images(
 ) -> Tensor:
     lists = [folder / "list_attr_celeba.txt", folder / "list_eval_partition.txt"]
     try:
+        # 200,000 pictures are too many to read for a checksum; their sizes and times must do.
         source = content_checksum(lists) + listing_checksum(paths)
     except FileNotFoundError as error:
         raise missing_file(Path(error.filename), "celeba", root) from None
@@ -122,6 +124,7 @@ def _choose(part: Tensor, limit: int | None, seed: int) -> Tensor:
     taken = []
     for i in range(3):
         mine = (part == i).nonzero()[:, 0]
+        # At least one, since no split may be empty.
         count = max(1, len(mine) * limit // len(part))
         taken.append(mine[torch.randperm(len(mine), generator=generator)[:count]])
     return torch.cat(taken).sort().values

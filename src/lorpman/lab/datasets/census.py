@@ -131,6 +131,7 @@ def _prepare(paths: Sequence[Path], tasks: str, leak: bool, typo: bool, seed: in
     rows = _rows([len(file["AAGE"].codes) for file in files], seed)
     labels = TASKS[tasks]
     inputs = [f for f in FIELDS if f not in (*DROPPED, *labels) and (leak or f != "INCOME")]
+    # Test rows must not decide how they are scaled.
     fitted = torch.cat([rows["train"], rows["validation"]])
     first, second = (_label(table[name], name, typo) for name in labels)
     return {"x": encode(table, inputs, fitted), "first": first, "second": second, **rows}
@@ -219,6 +220,7 @@ def _standardised(columns: Sequence[CodedColumn], fitted: Tensor) -> Tensor:
     """``[n, len(columns)]`` with mean 0 and (population) deviation 1 on the ``fitted`` rows."""
     values = torch.stack([_look_up(column, float) for column in columns], dim=1)
     mean, deviation = values[fitted].mean(0), values[fitted].std(0, correction=0)
+    # A column that is the same in all fitted rows would become NaN.
     return (values - mean) / torch.where(deviation > 0, deviation, 1.0)
 
 

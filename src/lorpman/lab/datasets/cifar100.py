@@ -23,17 +23,38 @@ from lorpman.lab.datasets.splits import Batch, Splits, TaskArrays
 
 NUM_TASKS = 20
 CLASSES_PER_TASK = 5
+# Of the training images, by colour.
 MEAN = (0.5071, 0.4867, 0.4408)
 DEVIATION = (0.2675, 0.2565, 0.2761)
 PADDING = 4
-_TASK_NAMES = """
-    aquatic mammals, fish, flowers, food containers, fruit and vegetables,
-    household electrical devices, household furniture, insects, large carnivores,
-    large man-made outdoor things, large natural outdoor scenes, large omnivores and herbivores,
-    medium-sized mammals, non-insect invertebrates, people, reptiles, small mammals, trees,
-    vehicles 1, vehicles 2
+_NAMES = """
+    aquatic mammals: beaver, dolphin, otter, seal, whale
+    fish: aquarium fish, flatfish, ray, shark, trout
+    flowers: orchid, poppy, rose, sunflower, tulip
+    food containers: bottle, bowl, can, cup, plate
+    fruit and vegetables: apple, mushroom, orange, pear, sweet pepper
+    household electrical devices: clock, keyboard, lamp, telephone, television
+    household furniture: bed, chair, couch, table, wardrobe
+    insects: bee, beetle, butterfly, caterpillar, cockroach
+    large carnivores: bear, leopard, lion, tiger, wolf
+    large man-made outdoor things: bridge, castle, house, road, skyscraper
+    large natural outdoor scenes: cloud, forest, mountain, plain, sea
+    large omnivores and herbivores: camel, cattle, chimpanzee, elephant, kangaroo
+    medium-sized mammals: fox, porcupine, possum, raccoon, skunk
+    non-insect invertebrates: crab, lobster, snail, spider, worm
+    people: baby, boy, girl, man, woman
+    reptiles: crocodile, dinosaur, lizard, snake, turtle
+    small mammals: hamster, mouse, rabbit, shrew, squirrel
+    trees: maple, oak, palm, pine, willow
+    vehicles 1: bicycle, bus, motorcycle, pickup truck, train
+    vehicles 2: lawn mower, rocket, streetcar, tank, tractor
 """
-TASKS = tuple(name.strip() for name in _TASK_NAMES.split(","))
+CLASSES = {
+    name.strip(): tuple(part.strip() for part in classes.split(","))
+    for name, _, classes in (line.partition(":") for line in _NAMES.strip().splitlines())
+}
+"""The classes of every task; the dataset numbers all of them by the alphabet."""
+TASKS = tuple(CLASSES)
 
 
 def load(
@@ -152,7 +173,7 @@ def unpickle(path: Path) -> Any:
     """
     try:
         return _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
-    except UsageError:
+    except UsageError:  # our own refusal, which already says why
         raise
     except Exception as error:  # Broken pickles raise nearly anything.
         raise damaged_file(path, f"is not a whole CIFAR file ({error})") from error

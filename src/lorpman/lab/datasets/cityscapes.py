@@ -139,6 +139,7 @@ def _scene(paths: list[Path], height: int, width: int) -> tuple[Tensor, Tensor, 
 
 def _read(path: Path, dimensions: int) -> np.ndarray:
     try:
+        # A pickle inside a downloaded file could run any code.
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise damaged_file(path, f"is not a whole npy file ({error})") from error

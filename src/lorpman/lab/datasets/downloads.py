@@ -12,9 +12,9 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from rich.console import Console
 from rich.progress import (
@@ -32,7 +32,7 @@ from lorpman.errors import UsageError
 _BLOCK = 1 << 16
 # Not compressed on the way: ranges and lengths must be those of the file itself.
 _HEADERS = {"User-Agent": "lorpman", "Accept-Encoding": "identity"}
-# Answers of a server that may be another one in a moment.
+# Answers after which the same request may well succeed in a moment.
 _TEMPORARY_FAILURES = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 ShowProgress = Callable[[int, int | None], None]
@@ -46,7 +46,7 @@ class _BrokenTransfer(Exception):
 def download(
     url: str,
     target: Path,
-    checksum: str | None = None,
+    checksum: str,
     *,
     progress: bool = True,
     attempts: int = 4,
@@ -59,9 +59,9 @@ def download(
     with. A file that is already at ``target`` is checked and kept.
 
     Args:
-        url: where the file is.
+        url: where the file is; it must begin with https://, and so must all it redirects to.
         target: where it goes; folders are made.
-        checksum: ``md5:...`` or ``sha256:...``; without one only the length is checked.
+        checksum: ``md5:...`` or ``sha256:...``.
         progress: show a bar on standard error.
         attempts: how often to try again, in a row, without receiving a byte.
         wait: seconds before the first new attempt; doubled for each one after it.
@@ -71,8 +71,7 @@ def download(
         UsageError: the file cannot be had or written, is another one than expected, or another
             process is downloading it.
     """
-    # Plain http is allowed: Fashion-MNIST's publisher has no other, and checksums guard the rest.
-    if not url.startswith(("http://", "https://")):
+    if not url.startswith("https://"):
         raise UsageError(f"{url} is not an address of a file; it must begin with https://")
     if target.exists():
         verify(target, checksum)
@@ -86,6 +85,7 @@ def download(
             other = _complete(
                 file, checksum, lambda: _receive(url, file, show, attempts, wait, timeout)
             )
+            # Before the rename: after a power cut, a whole name must mean a whole file.
             os.fsync(file.fileno())
         if other:
             part.unlink()
@@ -95,11 +95,11 @@ def download(
         raise UsageError(f"cannot write {part}: {error.strerror or error}") from error
 
 
-def _complete(file: BinaryIO, checksum: str | None, receive: Callable[[], None]) -> str | None:
+def _complete(file: BinaryIO, checksum: str, receive: Callable[[], None]) -> str | None:
     """Add what ``file`` lacks; its checksum, if that is not the expected one all the same."""
     resumed = file.tell() > 0
     # A process that was killed just before the last rename leaves a whole file behind.
-    if resumed and checksum is not None and not _other_checksum(file, checksum):
+    if resumed and not _other_checksum(file, checksum):
         return None
     receive()
     other = _other_checksum(file, checksum)
@@ -110,12 +110,12 @@ def _complete(file: BinaryIO, checksum: str | None, receive: Callable[[], None])
     return other
 
 
-def verify(path: Path, checksum: str | None) -> None:
+def verify(path: Path, checksum: str) -> None:
     """Check a file that is there.
 
     Args:
         path: the file.
-        checksum: ``md5:...`` or ``sha256:...``; without one any file passes.
+        checksum: ``md5:...`` or ``sha256:...``.
 
     Raises:
         UsageError: the file has another checksum.
@@ -126,12 +126,11 @@ def verify(path: Path, checksum: str | None) -> None:
         raise UsageError(f"{path} has {other}, expected {checksum}; delete it and run this again")
 
 
-def _other_checksum(file: BinaryIO, checksum: str | None) -> str | None:
+def _other_checksum(file: BinaryIO, checksum: str) -> str | None:
     """The file's own checksum if it is not the expected one."""
-    if checksum is None:
-        return None
     algorithm = checksum.partition(":")[0]
     file.seek(0)
+    # Publishers still give MD5, which some systems refuse unless it is marked as no protection.
     digest = hashlib.new(algorithm, usedforsecurity=False)
     while block := file.read(1 << 20):
         digest.update(block)
@@ -167,6 +166,7 @@ def _append(url: str, file: BinaryIO, show: ShowProgress, timeout: float) -> Non
     headers = {**_HEADERS, "Range": f"bytes={have}-"} if have else _HEADERS
     with _request(url, headers, file, timeout) as response:
         have, total = _start_and_total(response, have)
+        # A server that ignores the range sends the whole file: what was kept would come twice.
         file.truncate(have)
         show(have, total)
         while block := _read(response):
@@ -178,11 +178,26 @@ def _append(url: str, file: BinaryIO, show: ShowProgress, timeout: float) -> Non
         raise _BrokenTransfer(f"the connection broke after {have} of {total} bytes")
 
 
+class _HttpsOnly(HTTPRedirectHandler):
+    """Follows no redirect to where others could read or change what is sent."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        if not newurl.startswith("https://"):
+            raise UsageError(
+                f"cannot get {req.full_url}: it redirects to {newurl[:100]}, expected https://; "
+                "get the file by hand and put it into the data directory"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def _request(
     url: str, headers: dict[str, str], file: BinaryIO, timeout: float
 ) -> http.client.HTTPResponse:
     try:
-        response = urlopen(Request(url, headers=headers), timeout=timeout)
+        opener = build_opener(_HttpsOnly)
+        response = opener.open(Request(url, headers=headers), timeout=timeout)
     except HTTPError as error:
         with error:
             if error.code == 416:  # More bytes than there are: they are of another file.
@@ -205,10 +220,14 @@ def _request(
 def _start_and_total(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
     """Where the body belongs in the file, and the file's whole length if it is known."""
     length = response.headers.get("Content-Length")
+    if length is not None and not re.fullmatch(r"[0-9]{1,18}", length):
+        raise _BrokenTransfer(f"the server sent '{length[:20]}' as the length")
     if response.status != 206:
         return 0, int(length) if length else None
     # A server may answer with another range than the one asked for, which would garble the file.
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+    match = re.fullmatch(
+        r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18}|\*)", response.headers.get("Content-Range", "")
+    )
     if match is None or int(match[1]) != have:
         raise _BrokenTransfer("the server sent another range than the one asked for")
     return have, None if match[2] == "*" else int(match[2])
@@ -218,6 +237,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     try:
         return response.read(_BLOCK)
     except http.client.IncompleteRead as error:
+        # The bytes that came are good; the next read says that there are no more.
         return error.partial
     except (OSError, http.client.HTTPException) as error:
         raise _BrokenTransfer(str(error) or type(error).__name__) from error

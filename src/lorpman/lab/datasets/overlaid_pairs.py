@@ -24,6 +24,7 @@ CANVAS = 36
 SIDE = 28
 SHIFT = 6
 FOLDERS = {"mnist": "multimnist", "fashion": "multifashion"}
+# To be raised when the same files would give other tensors: caches of the old number are not used.
 VERSION = 1
 
 
@@ -135,6 +136,10 @@ def bicubic(before: int, after: int) -> Tensor:
 
     Resizing is linear and works on one axis after the other, so the image of the identity is
     the matrix, and ``M @ image @ M.T`` resizes both axes.
+
+    Args:
+        before: The length of the axis.
+        after: The length it is to have.
     """
     identity = Image.fromarray(np.eye(before, dtype=np.float32))
     resized = identity.resize((before, after), Image.Resampling.BICUBIC)

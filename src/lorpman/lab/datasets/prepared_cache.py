@@ -41,6 +41,7 @@ _NUMPY = {"U8": np.uint8, "I8": np.int8, "I64": np.int64, "F32": np.float32}
 # Up to this size a file is read through and checked on opening, which also warms the page cache;
 # beyond it only the structure is checked.
 _CHECKED_BYTES = 1 << 30
+# Of the data in the file: memory maps begin at a page, so tensors are aligned in memory too.
 _ALIGNMENT = 64
 
 
@@ -174,7 +175,7 @@ def cached_in_place(
     try:
         _write(temporary, layout, fill)
         temporary.replace(path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too: half a cache of gigabytes must not stay behind
         temporary.unlink(missing_ok=True)
         raise
     _remove_leftovers(path, preparation)
@@ -215,6 +216,7 @@ def _write(path: Path, layout: Layout, fill: Callable[[Tensors], None]) -> None:
 def _reserve(descriptor: int, size: int, path: Path) -> None:
     """Take the space at once: a disk that fills up under a memory map kills the process."""
     os.ftruncate(descriptor, size)
+    # macOS and Windows cannot reserve; there the file only has its length.
     if not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -263,6 +265,7 @@ def _open(path: Path) -> Tensors | None:
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
+        # In a damaged file these 8 bytes may say anything; do not read gigabytes for it.
         if length > 1 << 20:
             raise ValueError("not a header")
         return json.loads(file.read(length)), 8 + length

@@ -25,14 +25,15 @@ class SourceFile:
     Args:
         path: where it goes, below the data directory.
         url: its direct link.
-        checksum: of the file as downloaded, ``md5:...`` as its publisher states it.
+        checksum: of the file as downloaded: ``sha256:...``, or ``md5:...`` where that is all that
+            its publisher states.
         content: ``sha256:...`` of what is inside a gzip file. It also knows files that were
             unpacked, or compressed anew (as Linux distributions do).
     """
 
     path: str
     url: str
-    checksum: str | None = None
+    checksum: str
     content: str | None = None
 
 
@@ -42,14 +43,16 @@ class Source:
 
     Args:
         files: what is downloaded.
-        manual: where there are no links, which files to get and where to put them; ``{root}``
-            stands for the data directory.
+        manual: which files to get by hand and where to put them, since there are no links, or no
+            checksum by which to know what came; ``{root}`` stands for the data directory.
+        by_hand: those files, where there are others that can be downloaded.
         unpack: takes the files out of a downloaded archive.
         unpacked: what it takes out. Where all of these are there, nothing is downloaded.
     """
 
     files: tuple[SourceFile, ...] = ()
     manual: str = ""
+    by_hand: tuple[str, ...] = ()
     unpack: Callable[[Path], None] | None = None
     unpacked: tuple[SourceFile, ...] = ()
 
@@ -71,21 +74,27 @@ def obtain(problem: str, root: Path, progress: bool = True) -> str:
     if problem not in SOURCES:
         raise unknown("problem with data", problem, SOURCES)
     source = SOURCES[problem]
-    if source.manual:
+    if not source.files:
         return source.manual.format(root=root)
     if source.unpacked and all((root / f.path).exists() for f in source.unpacked):
         for file in source.unpacked:
             verify(root / file.path, file.checksum)
         return f"{problem}: {len(source.unpacked)} files in {root}, all checked"
-    unchecked = []
     for file in source.files:
         if not _is_there(root, file):
             download(file.url, root / file.path, file.checksum, progress=progress)
-            unchecked += [Path(file.path).name] if file.checksum is None else []
     if source.unpack is not None:
         source.unpack(root)
-    doubt = f"; no published checksum for {', '.join(unchecked)}" if unchecked else ""
-    return f"{problem}: {len(source.files)} files in {root}, checked{doubt}"
+    said = f"{problem}: {len(source.files)} files in {root}, checked"
+    if not all(_exists(root / path) for path in source.by_hand):
+        return f"{said}; {source.manual.format(root=root)}"
+    unchecked = ", ".join(Path(path).name for path in source.by_hand)
+    return f"{said}; {unchecked} has no published checksum" if unchecked else said
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file is there, gzipped or not."""
+    return path.exists() or path.with_suffix("").exists()
 
 
 def _is_there(root: Path, file: SourceFile) -> bool:
@@ -111,31 +120,56 @@ def _is_there(root: Path, file: SourceFile) -> bool:
 
 
 _CIFAR_FILES = (
-    SourceFile("cifar100/cifar-100-python/train", "", "md5:16019d7e3df5f24257cddd939b257f8d"),
-    SourceFile("cifar100/cifar-100-python/test", "", "md5:f0ef6b0ae62326f3e7ffdfab6717acfc"),
-    SourceFile("cifar100/cifar-100-python/meta", "", "md5:7973b15100ade9c7d40fb424638fde48"),
+    SourceFile(
+        "cifar100/cifar-100-python/train",
+        "",
+        "sha256:735e79b04f092ca3d2e6d07f368c0a7d70d48c48d28865950cc24454cf45129b",
+    ),
+    SourceFile(
+        "cifar100/cifar-100-python/test",
+        "",
+        "sha256:4b67687d9933c4db8f0831104447f15b93774f4f464bd0516f0f0f2ac83b7864",
+    ),
+    SourceFile(
+        "cifar100/cifar-100-python/meta",
+        "",
+        "sha256:a5d4786345c961390f865e93b434dbd5c6904ce880667e0cb888c97d449f28b9",
+    ),
 )
+
+
+# Of an archive's member: the largest of the three has 155 MB.
+_LARGEST_MEMBER = 1 << 30
 
 
 def _unpack_cifar(root: Path) -> None:
     """Take the three known members out of the archive, by name, each whole or not at all."""
     archive = root / "cifar100" / "cifar-100-python.tar.gz"
-    with tarfile.open(archive) as tar:
-        for file in _CIFAR_FILES:
-            target = root / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f"{target.name}.part")
-            try:
-                member = tar.extractfile(file.path.removeprefix("cifar100/"))
-            except KeyError:
-                member = None
-            if member is None:
-                raise UsageError(f"{archive} does not hold {target.name}; delete it and run again")
-            with member, partial.open("wb") as out:
-                shutil.copyfileobj(member, out)
-            verify(partial, file.checksum)
-            partial.replace(target)
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for file in _CIFAR_FILES:
+                _take_out(tar, file, root)
+    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError) as error:
+        raise UsageError(f"{archive}: {error}; delete it and run this again") from None
     archive.unlink()
+
+
+def _take_out(tar: tarfile.TarFile, file: SourceFile, root: Path) -> None:
+    """Write one member to where it goes, under its own name only when it is checked."""
+    target = root / file.path
+    member = tar.getmember(file.path.removeprefix("cifar100/"))
+    content = tar.extractfile(member) if member.isfile() else None
+    if content is None or member.size > _LARGEST_MEMBER:
+        raise UsageError(f"{target.name} in it is not the original file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.part")
+    try:
+        with content, partial.open("wb") as out:
+            shutil.copyfileobj(content, out)
+        verify(partial, file.checksum)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
@@ -182,23 +216,26 @@ _FASHION = {
         "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
 }
+# The publisher's repository: its other server has no https.
+_FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _CENSUS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld"
 
 SOURCES = {
     "multimnist": _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST),
-    "multifashion": _idx(
-        "fashion", "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com", _FASHION
-    ),
+    "multifashion": _idx("fashion", _FASHION_URL, _FASHION),
     "census": Source(
         (
-            SourceFile("census/census-income.data.gz", f"{_CENSUS_URL}/census-income.data.gz"),
             SourceFile(
                 "census/census-income.test.gz",
                 f"{_CENSUS_URL}/census-income.test.gz",
-                "md5:a8c39dce642efb4d17f28ebe74a3c271",
+                "sha256:5ac4cacd3ca9f1ecb10de1a0a41e4ac68fdc419e3fec190f5c0c6cc03b2ea659",
                 "sha256:98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
             ),
-        )
+        ),
+        manual="the training half has no published checksum, so get "
+        f"{_CENSUS_URL}/census-income.data.gz yourself (199,523 rows) and put it into "
+        "{root}/census/",
+        by_hand=("census/census-income.data.gz",),
     ),
     "cifar100": Source(
         (

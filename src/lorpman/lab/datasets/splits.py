@@ -9,6 +9,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from lorpman.errors import UsageError
+from lorpman.lab.datasets.given_data import as_dataset, collate
+from lorpman.task import batch_length
 
 Batch = tuple[Tensor | list[Tensor], list[Tensor]]
 """Inputs (a list where every task has its own), and one target per task."""
@@ -20,7 +22,8 @@ class Arrays(Dataset[Batch]):
     """Samples held as tensors: ``x`` ``[n, ...]`` and one target ``[n, ...]`` per task.
 
     ``__getitems__`` cuts a whole batch with one indexing operation per tensor, so that an
-    ordinary ``DataLoader`` (and whatever wraps it) pays no cost per sample.
+    ordinary ``DataLoader`` (and whatever wraps it) pays no cost per sample. ``gives_batches`` says
+    so: by torch's own convention ``__getitems__`` gives a list of samples.
 
     Args:
         x: inputs, of any type; may be memory-mapped.
@@ -30,6 +33,8 @@ class Arrays(Dataset[Batch]):
         transform: applied to each batch, for instance to turn bytes into floats.
         channels_last: how :func:`batches` lays images out.
     """
+
+    gives_batches = True
 
     def __init__(
         self,
@@ -79,6 +84,8 @@ class TaskArrays(Dataset[Batch]):
         channels_last: how :func:`batches` lays images out.
     """
 
+    gives_batches = True
+
     def __init__(
         self,
         x: Tensor,
@@ -120,6 +127,10 @@ def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
 class Splits:
     """Training, validation and test data of one problem.
 
+    Each of them is a torch Dataset, a DataLoader (whose dataset and ``collate_fn`` are taken;
+    size and order of batches are settings of a run), a list of samples, or a pair ``(x, y)`` of
+    tensors or structures of them. A sample is ``(x, y)`` with one target per task in ``y``.
+
     Args:
         train: what is learned from.
         validation: what settings are chosen on.
@@ -128,18 +139,22 @@ class Splits:
             stand beside every number that comes from them.
 
     Raises:
-        UsageError: one of the splits is empty.
+        UsageError: one of the splits is empty, or is no data.
     """
 
-    train: Dataset[Batch]
-    validation: Dataset[Batch]
-    test: Dataset[Batch]
+    train: Any
+    validation: Any
+    test: Any
     note: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("train", "validation", "test"):
-            size = len(getattr(self, name))
-            if size == 0:
+            try:
+                dataset = as_dataset(getattr(self, name))
+            except UsageError as error:
+                raise UsageError(f"the {name} split: {error}") from None
+            object.__setattr__(self, name, dataset)
+            if len(dataset) == 0:  # type: ignore[arg-type]
                 raise UsageError(f"the {name} split is empty; it needs at least one sample")
 
 
@@ -188,8 +203,9 @@ def _as_it_is(batch: Any) -> Batch:
     return batch
 
 
-def _image_layout(x: Tensor) -> Tensor:
-    return x.to(memory_format=torch.channels_last) if x.ndim == 4 else x
+def _image_layout(x: Any) -> Any:
+    is_image = isinstance(x, Tensor) and x.ndim == 4
+    return x.to(memory_format=torch.channels_last) if is_image else x
 
 
 def batches(
@@ -209,16 +225,22 @@ def batches(
     Returns:
         An ordinary ``DataLoader``.
     """
-    # A dataset with __getitems__ gives whole batches; samples of any other one are collated.
-    gives_batches = hasattr(dataset, "__getitems__")
-    channels_last = getattr(dataset, "channels_last", True)
     return DataLoader(
         dataset,
         batch_size=batch_size,
         shuffle=shuffle,
         generator=generator,
-        collate_fn=(_channels_last if channels_last else _as_it_is) if gives_batches else None,
+        collate_fn=_collate_fn(dataset),
+        num_workers=getattr(dataset, "num_workers", 0),
     )
+
+
+def _collate_fn(dataset: Dataset[Any]) -> Callable[[Any], Any]:
+    """What makes a batch of what a dataset gives for a list of indices."""
+    if getattr(dataset, "gives_batches", False):
+        return _channels_last if getattr(dataset, "channels_last", True) else _as_it_is
+    own: Callable[[Any], Any] = getattr(dataset, "collate_fn", collate)
+    return own
 
 
 def first_batches(dataset: Dataset[Batch], samples: int, batch_size: int = 1000) -> list[Batch]:
@@ -235,7 +257,7 @@ def first_batches(dataset: Dataset[Batch], samples: int, batch_size: int = 1000)
     held: list[Batch] = []
     for batch in batches(dataset, min(samples, batch_size)):
         held.append(batch)
-        samples -= len(batch[1][0])
+        samples -= batch_length(batch)
         if samples <= 0:
             break
     return held

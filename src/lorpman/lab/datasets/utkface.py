@@ -27,6 +27,9 @@ from lorpman.lab.datasets.splits import Arrays, Splits, bytes_to_unit, random_pa
 
 RACES = ("White", "Black", "Asian", "Indian", "other")
 VERSION = 1
+GENDERS = ("male", "female")
+RACES = ("White", "Black", "Asian", "Indian", "other")
+"""What the dataset's authors call its labels, in their order."""
 _NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_.*\.jpe?g", re.IGNORECASE)
 
 

@@ -81,6 +81,7 @@ def _low_rank(
 
 def _lorpman_rule(settings: LowRankSettings) -> Rule:
     multi_forward = MultiForward(as_printed=settings.as_printed)
+    # Terms of weight zero stay: a sum does not compute them, and the formula reads as in the paper.
     return (
         _scalarisation(settings)
         + settings.lambda_p * multi_forward
@@ -104,7 +105,7 @@ class ConvexSettings(SettingsGroup):
 
 def _pamal_rule(settings: ConvexSettings) -> Rule:
     multi_forward = MultiForward(as_printed=settings.as_printed, chain=settings.chain)
-    # A regulariser of weight zero would still be computed in every step.
+    # None where its weight is zero: the guard compares its value with the losses in every step.
     regulariser = settings.lambda_p * multi_forward if settings.lambda_p else None
     return Balanced(settings.balance, regulariser, settings.guard)
 
@@ -164,6 +165,7 @@ class ChunkedSettings(SettingsGroup):
 def _chunked_hyper(
     network: nn.Module, num_tasks: int, shared: SharedPrefixes, settings: ChunkedSettings
 ) -> Manifold:
+    # A hypernetwork writes all weights, heads included.
     del shared
     return ChunkedHyper(
         network,

@@ -17,7 +17,9 @@ from lorpman.manifold.film import Film
 from lorpman.manifold.finite import Population, rays
 from lorpman.manifold.learned_preferences import Learned
 from lorpman.manifold.low_rank import LowRank
+from lorpman.preference import grid
 from lorpman.rules.base import Rule
+from lorpman.rules.objective import Linear
 
 
 class PopulationSettings(SettingsGroup):
@@ -63,10 +65,25 @@ class GmooarSettings(SettingsGroup):
     kernel_width: float = Field(0.01, gt=0)
 
 
+class RetrainSettings(SettingsGroup):
+    """Retraining's settings."""
+
+    members: int | None = Field(None, ge=1)
+    """Networks; default: 5, or one per task and one for equal weights where that is more."""
+
+
 def _population(
     network: nn.Module, num_tasks: int, shared: SharedPrefixes, settings: Any
 ) -> Manifold:
     return Population(network, rays(num_tasks, settings.members), shared)
+
+
+def _one_per_preference(
+    network: nn.Module, num_tasks: int, shared: SharedPrefixes, settings: RetrainSettings
+) -> Manifold:
+    members = settings.members or max(5, num_tasks + 1)
+    # From one start, as the same script run k times would: a pretrained network stays one.
+    return Population(network, grid(num_tasks, members), shared, independent=False)
 
 
 def _learned_preferences(
@@ -95,6 +112,13 @@ def _discrete(
 
 
 DISCRETE: Sequence[Method] = (
+    _discrete(
+        "retrain",
+        "one network per preference, each trained for it alone: what one does without a front",
+        RetrainSettings,
+        lambda settings: Linear(),
+        _one_per_preference,
+    ),
     _discrete(
         "pmtl",
         "one network per cone of the loss space (NeurIPS 2019)",

@@ -85,7 +85,13 @@ def resnet18(
     """Images ``[n, 3, size, size]`` to one ``[n, outputs[i]]`` per task.
 
     UTKFace is ``outputs=(1, 2, 5)`` (11,185,224 parameters); CelebA is ``outputs=(2,) * 40`` with
-    ``dropout=0.5`` (11,332,752). ``width`` is 64 in the paper; less is for small machines.
+    ``dropout=0.5`` (11,332,752).
+
+    Args:
+        outputs: The outputs of each task's head.
+        width: The channels of the first stage, 64 in the paper; less is for small machines.
+        size: The side of the images, a multiple of 32.
+        dropout: The chance of whole channels to be dropped; see :class:`ResNet18`.
     """
     bottom = ResNet18(width, size, dropout)
     return SharedBottom(bottom, (nn.Linear(bottom.out_features, out) for out in outputs))

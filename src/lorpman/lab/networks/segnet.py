@@ -51,6 +51,10 @@ def unpool(x: Tensor, places: Tensor) -> Tensor:
     """``[n, c, h, w]`` to ``[n, c, 2h, 2w]``: each value to its place, zero elsewhere.
 
     A scatter, because torch's own unpooling has no rule for ``vmap``.
+
+    Args:
+        x: The values.
+        places: Where each belongs, as a max-pool of 2 returns it, ``[n, c, h, w]``.
     """
     n, c, h, w = x.shape
     empty = x.new_zeros(n, c, 4 * h * w)
@@ -69,7 +73,11 @@ def segnet(outputs: Sequence[int] = (7, 1), width: int = 64) -> SharedBottom:
     """Images ``[n, 3, h, w]`` to one map ``[n, outputs[i], h, w]`` per task; 25,017,672 parameters.
 
     CityScapes has 7 classes and one depth. A head is a 3x3 and a 1x1 convolution with no
-    activation between them. ``width`` is 64 in the paper; less is for small machines.
+    activation between them.
+
+    Args:
+        outputs: The channels of each task's map.
+        width: The channels of the first level, 64 in the paper; less is for small machines.
     """
     heads = (
         nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, out, 1))

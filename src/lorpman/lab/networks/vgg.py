@@ -17,6 +17,9 @@ def channels_last_helps(width: int) -> bool:
     """Whether images of 32 x 32 pixels pass faster with their channels side by side in memory.
 
     Measured on a CPU (``benchmarks/choices.py``): faster at width 16, alike at 32, slower at 64.
+
+    Args:
+        width: The channels of the first convolution.
     """
     return width < 64
 
@@ -27,6 +30,13 @@ class TaskNormVGG16(nn.Module):
     The 13 convolutions (``convs``) are shared; task ``i`` is normalised by a set of batch norms
     of its own (``norms.i``). Four max-pools, then a global average; their names are in
     ``stages``, the channels they see in ``channels``.
+
+    Args:
+        num_tasks: How many tasks there are.
+        width: The channels of the first convolution.
+
+    Raises:
+        UsageError: if one of them is below 1.
     """
 
     stages = ("pools.0", "pools.1", "pools.2", "pools.3", "average")
@@ -51,6 +61,7 @@ class TaskNormVGG16(nn.Module):
     def forward(self, x: Sequence[Tensor]) -> Sequence[Tensor]:
         """One batch per task, through the convolutions together and the norms apart."""
         sizes = [len(part) for part in x]
+        # Together, since 20 small batches would leave a convolution mostly waiting.
         h = torch.cat(list(x))
         for layer, conv in enumerate(self.convs):
             parts = conv(h).split(sizes)
@@ -90,7 +101,12 @@ def vgg16(num_tasks: int = 20, num_classes: int = 10, width: int = 64) -> TaskNo
     Only the convolutions are shared by the tasks: pass ``shared=["bottom.convs"]`` to a manifold.
     The published counts (296.515M, 26.358M, 15.019M) imply heads of 10 classes although each
     task has 5, so 10 is the default (14,986,248 parameters); ``num_classes=5`` is the plain
-    reading. ``width`` is 64 in the paper; less is for small machines.
+    reading.
+
+    Args:
+        num_tasks: How many tasks there are.
+        num_classes: Outputs of every head.
+        width: The channels of the first convolution, 64 in the paper; less is for small machines.
     """
     bottom = TaskNormVGG16(num_tasks, width)
     heads = [nn.Linear(bottom.out_features, num_classes) for _ in range(num_tasks)]

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lorpman.lab.datasets import celeba
 from lorpman.lab.networks.resnet import resnet18
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import accuracy, cross_entropy
@@ -25,15 +26,16 @@ class CelebASettings(SettingsGroup):
 PROBLEM = Problem(
     name="celeba",
     summary="40 attributes of a face, ResNet-18 with dropout, 40 tasks",
-    tasks=lambda settings: [Task(name, cross_entropy, accuracy) for name in celeba.ATTRIBUTES],
-    network=lambda settings: resnet18(
+    settings=read_preset("celeba"),
+    tasks=[Task(name, cross_entropy, accuracy) for name in celeba.ATTRIBUTES],
+    network=lambda options: resnet18(
         (2,) * len(celeba.ATTRIBUTES),
-        width=settings.width,
-        size=settings.size,
-        dropout=settings.dropout,
+        width=options.width,
+        size=options.size,
+        dropout=options.dropout,
     ),
-    load=lambda root, settings: celeba.load(
-        root, settings.colours, settings.size, settings.limit, progress=True
+    data=lambda root, options: celeba.load(
+        root, options.colours, options.size, options.limit, progress=True
     ),
-    settings=CelebASettings,
+    options=CelebASettings,
 )

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from lorpman.lab.datasets import census
 from lorpman.lab.networks.mlp import mlp
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.settings import SettingsGroup
 from lorpman.manifold.shared_bottom import SharedBottom
@@ -26,19 +27,20 @@ class CensusSettings(SettingsGroup):
     """Count Masters as not educated, as a misspelt prefix in the published code does."""
 
 
-def _network(settings: CensusSettings) -> SharedBottom:
-    return mlp(_INPUTS.get((settings.questions, settings.leak), 477))
+def _network(options: CensusSettings) -> SharedBottom:
+    return mlp(_INPUTS.get((options.questions, options.leak), 477))
 
 
 PROBLEM = Problem(
     name="census",
     summary="age and education of a person from a census table, 2 tasks",
-    tasks=lambda settings: [
-        Task(name, F.cross_entropy, accuracy) for name in settings.questions.split("-")
+    settings=read_preset("census"),
+    tasks=lambda options: [
+        Task(name, F.cross_entropy, accuracy) for name in options.questions.split("-")
     ],
     network=_network,
-    load=lambda root, settings: census.load(
-        root, settings.questions, settings.leak, settings.masters_typo
+    data=lambda root, options: census.load(
+        root, options.questions, options.leak, options.masters_typo
     ),
-    settings=CensusSettings,
+    options=CensusSettings,
 )

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from lorpman.lab.datasets import cifar100
 from lorpman.lab.networks.vgg import channels_last_helps, vgg16
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import accuracy, cross_entropy
@@ -26,17 +27,21 @@ class CifarSettings(SettingsGroup):
 PROBLEM = Problem(
     name="cifar100",
     summary="20 superclasses of CIFAR-100, each with images of its own, VGG-16, 20 tasks",
-    tasks=lambda settings: [Task(name, cross_entropy, accuracy) for name in cifar100.TASKS],
-    network=lambda settings: vgg16(len(cifar100.TASKS), settings.classes, settings.width),
-    load=lambda root, settings: cifar100.load(
+    settings=read_preset("cifar100"),
+    tasks=[
+        Task(name, cross_entropy, accuracy, classes=cifar100.CLASSES[name])
+        for name in cifar100.TASKS
+    ],
+    network=lambda options: vgg16(len(cifar100.TASKS), options.classes, options.width),
+    data=lambda root, options: cifar100.load(
         root,
-        validation=settings.validation_images,
-        train=settings.train_images,
-        test=settings.test_images,
-        augment=settings.augment,
-        channels_last=channels_last_helps(settings.width),
+        validation=options.validation_images,
+        train=options.train_images,
+        test=options.test_images,
+        augment=options.augment,
+        channels_last=channels_last_helps(options.width),
     ),
-    settings=CifarSettings,
+    options=CifarSettings,
     # One set of norm layers per task, neither combined nor adapted: the published counts say so.
     shared=("bottom.convs",),
 )

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from lorpman.lab.datasets import cityscapes
 from lorpman.lab.networks.segnet import segnet
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import AbsoluteDepthError, MeanIoU, cross_entropy, depth_l1
@@ -25,14 +26,15 @@ class CityscapesSettings(SettingsGroup):
 PROBLEM = Problem(
     name="cityscapes",
     summary="segmentation and depth of street scenes, SegNet, 2 tasks",
-    tasks=lambda settings: [
+    settings=read_preset("cityscapes"),
+    tasks=[
         Task("segmentation", cross_entropy, MeanIoU(_CLASSES)),
         # Depth errors here are far below 0.1 (the paper's worst is 0.054).
         Task("depth", depth_l1, AbsoluteDepthError(), maximise=False, reference=0.1),
     ],
-    network=lambda settings: segnet((_CLASSES, 1), settings.width),
-    load=lambda root, settings: cityscapes.load(
-        root, settings.validation_scenes, augment=settings.augment, limit=settings.limit
+    network=lambda options: segnet((_CLASSES, 1), options.width),
+    data=lambda root, options: cityscapes.load(
+        root, options.validation_scenes, augment=options.augment, limit=options.limit
     ),
-    settings=CityscapesSettings,
+    options=CityscapesSettings,
 )

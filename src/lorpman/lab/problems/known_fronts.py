@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.lab.datasets import no_data
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.task import Task
 
@@ -214,9 +215,10 @@ def make_problem(name: str) -> Problem:
     return Problem(
         name=name,
         summary=known.summary,
-        tasks=lambda settings: [_task(known, 0), _task(known, 1)],
-        network=lambda settings: Point(known.size, known.start, known.box),
-        load=lambda root, settings: no_data.load(_STEPS_PER_EPOCH),
+        settings=read_preset(name),
+        tasks=[_task(known, 0), _task(known, 1)],
+        network=lambda: Point(known.size, known.start, known.box),
+        data=lambda: no_data.load(_STEPS_PER_EPOCH),
     )
 
 

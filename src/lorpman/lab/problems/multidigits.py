@@ -4,6 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lorpman.lab.datasets import multidigits
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.manifold.shared_bottom import SharedBottom
 from lorpman.metrics import accuracy
@@ -28,10 +29,11 @@ def network() -> SharedBottom:
 PROBLEM = Problem(
     name="multidigits",
     summary="two overlapping handwritten digits (scikit-learn's), 2 tasks, no download",
-    tasks=lambda settings: [
+    settings=read_preset("multidigits"),
+    tasks=[
         Task("left", F.cross_entropy, accuracy),
         Task("right", F.cross_entropy, accuracy),
     ],
-    network=lambda settings: network(),
-    load=lambda root, settings: multidigits.load(),
+    network=network,
+    data=multidigits.load,
 )

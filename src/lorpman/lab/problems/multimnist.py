@@ -4,6 +4,7 @@ from torch.nn import functional as F
 
 from lorpman.lab.datasets import overlaid_pairs
 from lorpman.lab.networks.lenet import lenet
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.metrics import accuracy
 from lorpman.task import Task
@@ -17,7 +18,8 @@ def tasks() -> list[Task]:
 PROBLEM = Problem(
     name="multimnist",
     summary="two overlapping handwritten digits (MNIST), LeNet, 2 tasks",
-    tasks=lambda settings: tasks(),
-    network=lambda settings: lenet(),
-    load=lambda root, settings: overlaid_pairs.load(root, "mnist"),
+    settings=read_preset("multimnist"),
+    tasks=tasks(),
+    network=lenet,
+    data=lambda root: overlaid_pairs.load(root, "mnist"),
 )

@@ -1,8 +1,10 @@
 """The registry of problems: their names, and where each one is defined."""
 
+from dataclasses import replace
 from importlib import import_module
 
 from lorpman.errors import unknown
+from lorpman.lab.added_by_packages import added_names, load_added
 from lorpman.lab.problems.problem import Problem
 
 PROBLEMS = {
@@ -28,20 +30,33 @@ be slow.
 """
 
 
+def problem_names() -> list[str]:
+    """Those of this folder, then those that other packages add."""
+    return [*PROBLEMS, *(n for n in added_names("lorpman.problems") if n not in PROBLEMS)]
+
+
 def get_problem(name: str) -> Problem:
-    """Look a problem up, and import its file.
+    """Look a problem up by its name alone, and import its file.
+
+    A name leads to this package or to another installed one, never to a file: see
+    :mod:`lorpman.lab.problems.own_problem` for those.
 
     Args:
-        name: a key of :data:`PROBLEMS`.
+        name: one of :func:`problem_names`.
 
     Returns:
         The problem of that name.
 
     Raises:
-        UsageError: there is no such problem; the message suggests the nearest name.
+        UsageError: there is no such problem (the message suggests the nearest name), or the
+            package that adds it cannot be imported.
     """
-    if name not in PROBLEMS:
-        raise unknown("problem", name, PROBLEMS)
-    file, _, variable = PROBLEMS[name].partition(":")
-    problem: Problem = getattr(import_module(f"lorpman.lab.problems.{file}"), variable)
+    if name in PROBLEMS:
+        file, _, variable = PROBLEMS[name].partition(":")
+        found = getattr(import_module(f"lorpman.lab.problems.{file}"), variable)
+    elif name in added_names("lorpman.problems"):
+        found = load_added("lorpman.problems", name, Problem)
+    else:
+        raise unknown("problem", name, problem_names())
+    problem: Problem = replace(found, reference=name)
     return problem

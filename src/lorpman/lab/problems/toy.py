@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lorpman.front.front import Front
 from lorpman.lab.datasets import no_data
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.convex import Convex
@@ -156,9 +157,10 @@ def _task(index: int) -> Task:
 PROBLEM = Problem(
     name="toy",
     summary="two parameters, two objectives, a Pareto set known in closed form",
-    tasks=lambda settings: [_task(0), _task(1)],
-    network=lambda settings: PlanePoint(),
-    load=lambda root, settings: no_data.load(_STEPS_PER_EPOCH),
+    settings=read_preset("toy"),
+    tasks=[_task(0), _task(1)],
+    network=PlanePoint,
+    data=lambda: no_data.load(_STEPS_PER_EPOCH),
     start=_start,
     trace=_trace,
     figure=_figure,

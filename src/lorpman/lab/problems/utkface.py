@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lorpman.lab.datasets import utkface
 from lorpman.lab.networks.resnet import resnet18
+from lorpman.lab.problems.preset import read_preset
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.settings import SettingsGroup
 from lorpman.metrics import accuracy, cross_entropy, huber
@@ -24,15 +25,16 @@ class UtkFaceSettings(SettingsGroup):
 PROBLEM = Problem(
     name="utkface",
     summary="age, gender and race of a face, ResNet-18, 3 tasks",
-    tasks=lambda settings: [
+    settings=read_preset("utkface"),
+    tasks=[
         # The paper's reference point: 0.5 is close to the largest Huber loss seen.
         Task("age", huber, huber, maximise=False, reference=0.5),
-        Task("gender", cross_entropy, accuracy),
-        Task("race", cross_entropy, accuracy),
+        Task("gender", cross_entropy, accuracy, classes=utkface.GENDERS),
+        Task("race", cross_entropy, accuracy, classes=utkface.RACES),
     ],
-    network=lambda settings: resnet18((1, 2, 5), width=settings.width, size=settings.size),
-    load=lambda root, settings: utkface.load(
-        root, settings.odd_names, settings.size, settings.limit, progress=True
+    network=lambda options: resnet18((1, 2, 5), width=options.width, size=options.size),
+    data=lambda root, options: utkface.load(
+        root, options.odd_names, options.size, options.limit, progress=True
     ),
-    settings=UtkFaceSettings,
+    options=UtkFaceSettings,
 )

@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field
 
 from lorpman.errors import UsageError, unknown
-from lorpman.lab.problems.problem import SettingsLayer
+from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.settings import TrainingSettings
 
 

@@ -33,7 +33,7 @@ ORTHOGONALITY = (
 def _rank(
     rank: int, reported: tuple[float, float] | None = None, parameters: float | None = None
 ) -> Line:
-    # Matrices of the small network have a rank of 10 at most.
+    # The matrices of the small network have a rank of 10 at most: more would change nothing.
     laptop = {"rank": rank} if rank <= 8 else None
     volume = {"hypervolume": Reported(*reported)} if reported else {}
     paper = {"rank": rank} if reported else None

@@ -12,7 +12,12 @@ _ON_NOISE = "-generated"
 
 
 def folder_of(problem: str, root: Path) -> Path | None:
-    """Where a problem's files go; None if it needs none."""
+    """Where a problem's files go; None if it needs none.
+
+    Args:
+        problem: Its name.
+        root: Where datasets are.
+    """
     if problem not in SOURCES:
         return None
     files = SOURCES[problem].files
@@ -20,7 +25,15 @@ def folder_of(problem: str, root: Path) -> Path | None:
 
 
 def data_state(problem: str, root: Path) -> str:
-    """``none needed``, ``here``, ``generated files`` or ``missing``."""
+    """Whether a problem's files are there.
+
+    Args:
+        problem: Its name.
+        root: Where datasets are.
+
+    Returns:
+        ``none needed``, ``here``, ``generated files`` or ``missing``.
+    """
     folder = folder_of(problem, root)
     if folder is None:
         return "none needed"

@@ -96,6 +96,7 @@ def _zoom(axes: Any, fronts: Sequence[Front]) -> None:
     limits = []
     for values, sign in zip(gains.T, fronts[0].signs.numpy(), strict=True):
         best, middle = sign * values.max(), sign * np.quantile(values, 0.25)
+        # A front of one point has no extent, and matplotlib wants limits that differ.
         room = 0.25 * (best - middle) or 1e-3
         limits.append(sorted((middle - room, best + room)))
     axes.set(xlim=limits[0], ylim=limits[1])
@@ -184,6 +185,7 @@ def _dot(axes: Any, y: int, number: Reported | None, colour: str, marker: str, l
 
 def _label_lines(axes: Any, lines: Sequence[MeasuredLine]) -> None:
     axes.set_yticks(range(len(lines)), [measured.line.label for measured in lines])
+    # Downwards, in the order of the table.
     axes.set_ylim(len(lines) - 0.5, -0.5)
 
 
@@ -206,6 +208,7 @@ def draw_sweep(outcome: Outcome, path: Path) -> None:
         right.set_title(f"paper ({outcome.reproduction.paper.problem})", fontsize=10)
         for axes in (left, right):
             axes.set_ylabel(column.title)
+    # The panels name their problems themselves; ours need not be UTKFace.
     what = outcome.reproduction.what.removeprefix("Table: ").removesuffix(", on UTKFace")
     figure.suptitle(what, fontsize=11)
     save_figure(figure, path)

@@ -18,7 +18,11 @@ WARNING = "**GENERATED DATA, NO QUALITY CLAIM.**"
 
 
 def as_markdown(outcome: Outcome) -> str:
-    """The table, what must be known to read it, and how to make it again."""
+    """The table, what must be known to read it, and how to make it again.
+
+    Args:
+        outcome: What was measured.
+    """
     columns = outcome.reproduction.columns
     head = ["method"]
     for column in columns:
@@ -90,6 +94,7 @@ def _commands(outcome: Outcome) -> list[str]:
         problem = outcome.plan.problem
         everything += f" DIR is made by `python benchmarks/generated_files.py {problem} DIR`."
     pairs = [(line.line.label, record) for line in outcome.made for record in line.records]
+    # The one that a reader can check in the shortest time.
     label, cheapest = min(pairs, key=lambda pair: pair[1].seconds)
     volume = format_ours(Reported(cheapest.hypervolume))
     data = " --data DIR" if outcome.generated else ""
@@ -102,7 +107,11 @@ def _commands(outcome: Outcome) -> list[str]:
 
 
 def train_command(record: RunRecord) -> str:
-    """The command that trains one run of a table by itself."""
+    """The command that trains one run of a table by itself.
+
+    Args:
+        record: The run.
+    """
     parts = ["lorpman", "train", record.problem]
     if record.method != "lorpman":
         parts += ["--method", record.method]

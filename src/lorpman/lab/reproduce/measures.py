@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from lorpman._files import read_json, write_json
+from lorpman._files import Kind, json_with, read_json, write_json
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.lab.datasets.splits import batches
@@ -24,6 +24,7 @@ from lorpman.metrics import PixelAccuracy, RelativeDepthError, cross_entropy, de
 from lorpman.task import Task
 
 MEASURED = "measured.json"
+_KIND = Kind("what was measured in a run", json_with())
 T = TypeVar("T")
 
 
@@ -42,12 +43,16 @@ def remembered(run: FinishedRun, key: str, measure: Callable[[], T]) -> T:
     known: dict[str, Any] = read_json(path, "measurement") if path.exists() else {}
     if key not in known:
         known[key] = measure()
-        write_json(path, known)
+        write_json(path, known, _KIND)
     return known[key]
 
 
 def data_note(run: FinishedRun) -> str:
-    """How a run's data differs from the official splits, if it does."""
+    """How a run's data differs from the official splits, if it does.
+
+    Args:
+        run: The run; its data is loaded the first time only.
+    """
     return remembered(run, "data", lambda: run.spec.load(run.data_root).note)
 
 
@@ -59,6 +64,9 @@ def _hypervolume(run: FinishedRun) -> float:
 
 def mean_losses(notes: Sequence[Note]) -> list[float]:
     """The training loss of every epoch, a mean over tasks.
+
+    Args:
+        notes: The lines of a run's epoch log; the start, number 0, has no losses.
 
     >>> mean_losses([{"number": 0}, {"number": 1, "losses": {"left": 1.0, "right": 3.0}}])
     [2.0]
@@ -80,6 +88,9 @@ def correlation(model: Manifold) -> float:
     """The cosine of ``B_i A_i`` and ``B_j A_j``, a mean over all pairs and adapted matrices.
 
     The paper's ablation prints it; as there, the sign counts.
+
+    Args:
+        model: A :class:`~lorpman.manifold.low_rank.LowRank`.
     """
     assert isinstance(model, LowRank)
     grams = torch.stack([delta.gram() for delta in model.low_rank_deltas().values()])

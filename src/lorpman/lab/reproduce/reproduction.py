@@ -42,7 +42,11 @@ class Line:
     parameters: float | None = None
 
     def settings(self, scale: Scale) -> Settings | None:
-        """What the line sets at one scale; None where it is not run at that scale."""
+        """What the line sets at one scale; None where it is not run at that scale.
+
+        Args:
+            scale: That of the protocol.
+        """
         return self.paper if scale == "paper" else self.laptop
 
 
@@ -155,7 +159,15 @@ class Reproduction:
         return planned
 
     def reported(self, line: Line) -> tuple[Mapping[str, Reported], float | None]:
-        """What the paper prints for a line: by the key of the column, and its parameters."""
+        """What the paper prints for a line.
+
+        Args:
+            line: One of this table.
+
+        Returns:
+            Its numbers by the key of the column, and its parameters; nothing where the paper has
+            none.
+        """
         if line.reported is not None:
             return line.reported, line.parameters
         published = get_problem(self.paper.problem).preset().published.get(line.method)
@@ -168,7 +180,8 @@ class Reproduction:
 def _changes_for_noise(problem: str, line: Line, changes: Settings, scale: Scale) -> Settings:
     """Two epochs, the second one frozen where the method freezes, on all of the few files."""
     short: dict[str, Any] = {"epochs": NOISE_EPOCHS}
-    if "limit" in get_problem(problem).settings.model_fields:
+    # The limit is meant for the real files: there are fewer generated ones.
+    if "limit" in get_problem(problem).options.model_fields:
         short["limit"] = None
     if Spec.make(problem, line.method, 0, changes, scale).training.freeze_epoch is not None:
         short["freeze_epoch"] = 1

@@ -102,6 +102,7 @@ def results_page(results: Path) -> str:
     for name, outcome in outcomes.items():
         if outcome is not None:
             lines += ["", *_section(remarks[name], outcome)]
+    # Without its heading, which would be a second title of the page.
     closing = (results / "README.md").read_text().split("\n", 1)[1].strip()
     return "\n".join([*lines, "", "## How the results were made", "", closing]) + "\n"
 

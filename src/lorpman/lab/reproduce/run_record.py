@@ -18,6 +18,7 @@ from lorpman._files import read_json
 from lorpman.errors import UsageError
 from lorpman.front.front import Front
 from lorpman.lab.runs.epoch_log import parameters_learned, read_epoch_log
+from lorpman.lab.runs.run_file import read_run_file
 
 Note = Mapping[str, Any]
 _DIGITS = 6
@@ -104,12 +105,16 @@ class RunRecord:
     def from_json(cls, described: Mapping[str, Any]) -> "RunRecord":
         """Read what :meth:`to_json` gave.
 
+        Args:
+            described: The JSON.
+
         Raises:
             UsageError: If a part is missing or has a name that no record has.
         """
         parts = dict(described)
         parts["front_json"] = parts.pop("front", None)
         try:
+            # What to_json leaves out when it is empty and the class has no default for.
             return cls(**{"recipe": None, "commit": "", **parts})
         except TypeError as error:
             raise UsageError(f"this is not the record of a run: {error}") from None
@@ -135,19 +140,19 @@ def record_run(
     Raises:
         UsageError: If the directory is not that of a finished run.
     """
-    described, notes = read_json(run / "run.json", "run"), read_epoch_log(run)
+    described, notes = read_run_file(run), read_epoch_log(run)
     return RunRecord(
-        problem=described["problem"],
-        method=described["method"],
-        seed=described["seed"],
-        scale=described.get("scale", "paper"),
-        recipe=described.get("recipe"),
-        settings=described["settings"],
-        parameters=parameters_learned(described, notes),
+        problem=described.problem,
+        method=described.method,
+        seed=described.seed,
+        scale=described.scale,
+        recipe=described.recipe,
+        settings=described.settings,
+        parameters=parameters_learned(described.model_dump(), notes),
         seconds=round(sum(note.get("seconds", 0.0) for note in notes), 1),
         front_json=read_json(run / "front.json", "front"),
         commit=code_commit(),
-        versions=described.get("versions", {}),
+        versions=described.versions,
         changes=changes or {},
         values=values or {},
         history=[
@@ -203,6 +208,9 @@ def compact_json(described: Mapping[str, Any]) -> str:
 
     Indented, every score of every front would have a line of its own; on one line, no two versions
     of a file could be compared.
+
+    Args:
+        described: What :meth:`~lorpman.lab.reproduce.outcome.Outcome.to_json` gave.
     """
     head = [f"{json.dumps(key)}: {json.dumps(part)}" for key, part in described.items()
             if key != "rows"]  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 from lorpman._files import write_bytes
 from lorpman.errors import UsageError
 from lorpman.lab.compare import shared_front
+from lorpman.lab.comparison_table import TABLE, TABLE_DATA
 from lorpman.lab.isolated_training import try_training
 from lorpman.lab.reproduce.data_requirements import check_data, is_generated, runs_folder
 from lorpman.lab.reproduce.markdown_table import as_markdown
@@ -65,6 +66,7 @@ def reproduce(
     there = {one: run for one in planned if (run := _find(folder, one.spec)) is not None}
     failures: dict[str, str] = {}
     if training and len(there) < len(planned):
+        # Once, instead of one failure per run.
         check_data(plan.problem, data_root)
         missing = [one for one in planned if one not in there]
         new, failures = _train(missing, folder, data_root, isolate, tell)
@@ -104,8 +106,8 @@ def write(outcome: Outcome, out: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
     paths = [out / f"{outcome.reproduction.name}.{suffix}" for suffix in ("md", "json", "png")]
-    write_bytes(paths[0], as_markdown(outcome).encode())
-    write_bytes(paths[1], compact_json(outcome.to_json()).encode())
+    write_bytes(paths[0], as_markdown(outcome).encode(), TABLE)
+    write_bytes(paths[1], compact_json(outcome.to_json()).encode(), TABLE_DATA)
     outcome.reproduction.draw(outcome, paths[2])
     return paths
 
@@ -156,6 +158,7 @@ def _train(
     new: dict[PlannedRun, Path] = {}
     failures: dict[str, str] = {}
     for place, one in enumerate(missing, start=1):
+        # One that was interrupted goes on, even if it has another name.
         begun = _candidates(folder, one.spec)
         run = begun[0] if begun else _free(folder / one.name)
         if tell:

@@ -2,22 +2,30 @@
 
 import os
 import platform
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lorpman._files import read_json, write_json
-from lorpman.errors import UsageError
-from lorpman.lab.runs.spec import Scale, Spec
+from lorpman._files import owning, write_json
+from lorpman.errors import UsageError, UserNotice
+from lorpman.lab.problems.problem import Problem
+from lorpman.lab.problems.registry import get_problem, problem_names
+from lorpman.lab.runs.run_file import FORMAT, KIND, RunFile, read_run_file
+from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.training import checkpoint as checkpoints
 from lorpman.training.devices import Engine
 from lorpman.training.state import load_weights
 
-# Of run.json; to be raised when an older version could misread a run.
-_FORMAT = 1
+
+class ProblemChangedWarning(UserNotice):
+    """The file of a run's problem is not what it was."""
 
 
 def data_root(data: Path | None) -> Path:
@@ -35,15 +43,20 @@ def data_root(data: Path | None) -> Path:
 
 
 def epochs_done(run: Path) -> int:
-    """How many epochs of the run directory ``run`` are saved; 0 if there is no checkpoint."""
+    """How many epochs of a run are saved; 0 if there is no checkpoint.
+
+    Args:
+        run: the run directory.
+    """
     return checkpoints.epochs_done(run / "checkpoint.safetensors")
 
 
-def open_run(run: Path) -> tuple[Spec, Manifold]:
+def open_run(run: Path, problem: Problem | None = None) -> tuple[Spec, Manifold]:
     """The settings of a run directory, and its manifold with the trained weights.
 
     Args:
         run: the run directory.
+        problem: what was trained, where that is not built in.
 
     Returns:
         The run's description, and the manifold in evaluation mode.
@@ -51,42 +64,63 @@ def open_run(run: Path) -> tuple[Spec, Manifold]:
     Raises:
         UsageError: if it is no run directory, or its checkpoint is missing or damaged.
     """
-    spec = read_spec(run)
+    spec = read_spec(run, problem)
     model = spec.build()
     path = run / "checkpoint.safetensors"
-    load_weights(model, checkpoints.load(path)["model"], path)
+    load_weights(model, checkpoints.load_model(path), path)
     return spec, model.eval()
 
 
-def read_spec(run: Path) -> Spec:
+def read_spec(run: Path, problem: Problem | None = None) -> Spec:
     """The settings of a run directory.
+
+    A run says the name of its problem, and never which code to execute: that of a problem which
+    is not built in has to be given. Where its file is not what it was, a warning says so.
 
     Args:
         run: the run directory.
+        problem: what was trained, where that is not built in.
 
     Raises:
-        UsageError: if it is none, or was written by another version.
+        UsageError: if it is none, was written by another version, or is of another problem.
     """
     if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
         raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
-    described = read_json(run / "run.json", "run")
-    try:
-        if described["format"] != _FORMAT:
+    described = read_run_file(run)
+    return Spec.make(
+        _problem_of(run, described, problem),
+        described.method,
+        described.seed,
+        described.settings,
+        described.scale,
+    )
+
+
+def _problem_of(run: Path, described: RunFile, given: Problem | None) -> Problem:
+    name = described.problem
+    if given is None:
+        if name not in problem_names():
             raise UsageError(
-                f"{run} was written by another version: expected format {_FORMAT}, "
-                f"found {described['format']}"
+                f"{run} was trained on the problem '{name}', which is not built in; say where it "
+                "is: --problem FILE.py"
             )
-        keys = ("problem", "method", "seed", "settings")
-        problem, method, seed, settings = (described[key] for key in keys)
-        scale: Scale = "laptop" if described.get("scale") == "laptop" else "paper"
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"run {run / 'run.json'} is not a run description: {error}") from None
-    kinds = {"problem": str, "method": str, "seed": int, "settings": dict}
-    for key, kind in kinds.items():
-        if type(described[key]) is not kind:
-            reason = f"{key} must be {kind.__name__}, found {described[key]!r}"
-            raise UsageError(f"run {run / 'run.json'} is not a run description: {reason}")
-    return Spec.make(problem, method, seed, settings, scale)
+        return get_problem(name)
+    if given.name != name:
+        raise UsageError(f"{run} was trained on the problem '{name}', not on '{given.name}'")
+    before = described.source or given.source
+    if before != given.source:
+        warnings.warn(
+            f"the file of problem '{name}' has changed since {run} was trained",
+            ProblemChangedWarning,
+            # Here, wherever it was opened from: it is said once.
+            stacklevel=1,
+        )
+    return given
+
+
+def same_source(run: Path, spec: Spec) -> bool:
+    """Whether the file of a run's problem is what it was when it was trained."""
+    return (read_run_file(run).source or "") == spec.problem.source
 
 
 def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
@@ -113,34 +147,49 @@ def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
         raise UsageError(
             f"{out} already holds a run; pass --resume to continue it, or another --out"
         )
-    elif read_spec(out).identity() != spec.identity():
+    elif read_spec(out, spec.problem).identity() != spec.identity():
         raise UsageError(
             f"{out} holds a run with other settings; resume it with the settings in {existing}"
         )
-    elif (before := _engine_of(existing, engine)) != engine.described():
+    elif (before := _engine_of(out, engine)) != engine.described():
         raise UsageError(f"{out} was trained with other devices or precision: {before}")
 
 
-def _engine_of(run_file: Path, engine: Engine) -> dict[str, Any]:
+def _engine_of(run: Path, engine: Engine) -> dict[str, Any]:
     """What a run was trained on; runs from before there was a setting have its default."""
-    before = read_json(run_file, "run").get("engine", engine.described())
-    return {**Engine().described(), **before}
+    facts = read_run_file(run).engine
+    return engine.described() if facts is None else facts.model_dump()
 
 
-def make_directory(out: Path) -> None:
-    """Make the directory of a run, and those above it.
+@contextmanager
+def made_directory(out: Path) -> Iterator[None]:
+    """Make the directory of a run, and those above it; those that stay empty go again.
+
+    Args:
+        out: the directory.
 
     Raises:
         UsageError: if it cannot be made.
     """
     try:
+        made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # one that is not empty, and so all above it
+            for folder in made:
+                folder.rmdir()
 
 
-def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
-    """Make ``out`` this run's directory: write ``run.json``, unless the run is resumed.
+@contextmanager
+def claimed(out: Path, spec: Spec, model: Manifold, engine: Engine) -> Iterator[None]:
+    """Make ``out`` this run's directory, for what is trained inside this context.
+
+    Writes ``run.json``, unless the run is resumed. A new run that fails before its first
+    checkpoint leaves nothing behind.
 
     Args:
         out: the directory, locked, so that no other training writes into it.
@@ -151,18 +200,40 @@ def claim(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
     Raises:
         UsageError: if ``run.json`` cannot be written.
     """
-    # safetensors writes to names of its own first, and a kill leaves them behind.
+    # safetensors writes to temporary names of its own, which a kill leaves behind.
     for leftover in out.glob(".tmp??????"):
         leftover.unlink(missing_ok=True)
-    if not (out / "run.json").exists():
-        facts = {
-            "format": _FORMAT,
-            **spec.described(),
-            "scale": spec.scale,
-            "recipe": spec.recipe,
-            **_provenance(model, engine),
-        }
-        write_json(out / "run.json", facts)
+    new = not (out / "run.json").exists()
+    try:
+        with owning(out):
+            if new:
+                _describe(out, spec, model, engine)
+            yield
+    except BaseException:
+        if new and not checkpoints.exists(out / "checkpoint.safetensors"):
+            _empty(out)
+        raise
+
+
+def _empty(out: Path) -> None:
+    """Remove what a failed training wrote; :func:`check_free` has found the directory empty."""
+    for path in out.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)  # of a logger
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _describe(out: Path, spec: Spec, model: Manifold, engine: Engine) -> None:
+    facts = {
+        "format": FORMAT,
+        **spec.described(),
+        "scale": spec.scale,
+        "recipe": spec.recipe,
+        "source": spec.problem.source,
+        **_provenance(model, engine),
+    }
+    write_json(out / "run.json", facts, KIND)
 
 
 def _provenance(model: Manifold, engine: Engine) -> dict[str, Any]:

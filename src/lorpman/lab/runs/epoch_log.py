@@ -8,15 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lorpman._files import write_bytes
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lorpman._files import Kind, near_start, parse_json, write_bytes
 from lorpman.errors import UsageError
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.peak_memory import peak_memory
+from lorpman.lab.runs.run_file import first_fault
 from lorpman.manifold.base import Manifold
 from lorpman.training.fit import Epoch
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+KIND = Kind("an epoch log", near_start(b'"number": ', within=16))
 
 
 def read_epoch_log(run: Path) -> list[dict[str, Any]]:
@@ -34,9 +39,38 @@ def read_epoch_log(run: Path) -> list[dict[str, Any]]:
     """
     try:
         lines = (run / "metrics.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        return [_read_line(line) for line in lines]
     except (OSError, ValueError) as error:
         raise UsageError(f"the notes of run {run} cannot be read: {error}") from None
+
+
+class _EpochLine(BaseModel):
+    """One line: what an epoch did, and whatever problem and manifold trace."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+    number: int = Field(ge=0)
+    losses: dict[str, float] = {}
+    hypervolume: float | None = None
+    learning_rate: float = 0.0
+    frozen: bool = False
+    seconds: float = Field(0.0, ge=0)
+    peak_memory: int = Field(0, ge=0)
+    parameters: int = Field(0, ge=0)
+
+
+def _read_line(text: str) -> dict[str, Any]:
+    """What a line says.
+
+    Raises:
+        UsageError: if it is no line of an epoch.
+    """
+    line = parse_json(text)
+    try:
+        _EpochLine.model_validate(line)
+    except ValidationError as error:
+        raise UsageError(f"no line of an epoch: {first_fault(error)}") from None
+    return line
 
 
 def parameters_learned(described: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> int:
@@ -72,7 +106,7 @@ class EpochLog:
         if not path.exists():
             trace = self._trace()
             start = json.dumps({"number": 0, **trace}) + "\n" if trace else ""
-            write_bytes(path, start.encode())
+            write_bytes(path, start.encode(), KIND)
 
     def add(self, epoch: Epoch) -> None:
         """Write the line of one epoch.
@@ -85,7 +119,9 @@ class EpochLog:
         """
         if not self._continued:
             kept = [line for line in self.read() if line["number"] < epoch.number]
-            write_bytes(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+            write_bytes(
+                self._path, "".join(json.dumps(line) + "\n" for line in kept).encode(), KIND
+            )
             self._continued = True
             self._restart_loggers(kept)
         self._append({**asdict(epoch), "peak_memory": peak_memory(), **self._trace()})
@@ -122,6 +158,7 @@ class EpochLog:
     def _restart_loggers(self, kept: list[dict[str, Any]]) -> None:
         """Begin their files again: they may hold epochs that are done once more."""
         for logger in [] if self._fabric is None else self._fabric.loggers:
+            # Their formats can only be appended to, so all is written again.
             shutil.rmtree(str(logger.log_dir), ignore_errors=True)
         for line in kept:
             self._tell_loggers(line)
@@ -142,8 +179,6 @@ class EpochLog:
 def _parse_line(text: str) -> dict[str, Any] | None:
     """What a line says, if it is whole."""
     try:
-        line = json.loads(text)
-    except ValueError:
+        return _read_line(text)
+    except UsageError:
         return None
-    whole = isinstance(line, dict) and type(line.get("number")) is int
-    return line if whole and isinstance(line.get("seconds", 0.0), int | float) else None

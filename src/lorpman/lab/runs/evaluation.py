@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from lorpman._files import owning
 from lorpman.errors import unknown
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.lab.datasets.splits import batches
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import open_run
 
 SPLITS = ("train", "validation", "test")
@@ -13,20 +15,21 @@ EVALUATION_BATCH = 1000
 """Samples per batch where nothing is learned; it changes no score."""
 
 
-def evaluate_run(run: Path, split: str, root: Path) -> Front:
+def evaluate_run(run: Path, split: str, root: Path, problem: Problem | None = None) -> Front:
     """The front of a finished run on one of its splits; :func:`save_front` writes it.
 
     Args:
         run: the run directory.
         split: any of :data:`SPLITS`.
         root: where datasets are.
+        problem: what was trained, where that is not built in.
 
     Raises:
         UsageError: if the split is not known, or run or data are missing or damaged.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    spec, model = open_run(run)
+    spec, model = open_run(run, problem)
     data = getattr(spec.load(root), split)
     loader = batches(data, EVALUATION_BATCH)
     return evaluate(model, spec.tasks(), loader, label=spec.method.name)
@@ -45,5 +48,6 @@ def save_front(front: Front, run: Path, split: str) -> None:
         UsageError: if the files cannot be written.
     """
     name = "front" if split == "test" else f"front-{split}"
-    front.save(run / f"{name}.json")
-    front.plot(run / f"{name}.png")
+    with owning(run):
+        front.save(run / f"{name}.json")
+        front.plot(run / f"{name}.png")

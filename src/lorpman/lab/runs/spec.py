@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
 from lorpman.errors import UsageError
 from lorpman.lab.datasets.splits import Splits
+from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.methods.method import Method
-from lorpman.lab.methods.registry import get_method
-from lorpman.lab.problems.problem import Problem, SettingsLayer
-from lorpman.lab.problems.registry import get_problem
+from lorpman.lab.methods.registry import get_method, settings_of_all_methods
+from lorpman.lab.problems.own_problem import find_problem
+from lorpman.lab.problems.preset import SettingsLayer
+from lorpman.lab.problems.problem import Problem
 from lorpman.lab.recipes.recipe import get_recipe
+from lorpman.lab.runs.run_file import LARGEST_SEED
 from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
@@ -42,7 +43,7 @@ class Spec:
     @classmethod
     def make(
         cls,
-        problem: str,
+        problem: str | Problem,
         method: str,
         seed: int,
         overrides: Mapping[str, Any],
@@ -52,7 +53,7 @@ class Spec:
         """The preset at the given scale, then the recipe, then ``overrides``; later ones win.
 
         Args:
-            problem: its name.
+            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
             method: its name.
             seed: decides the network's start, the order of data and the preferences.
             overrides: settings by name, as ``--set`` has them.
@@ -62,26 +63,30 @@ class Spec:
         Raises:
             UsageError: if a name or setting is unknown, or a value of it cannot be.
         """
-        row, rival = get_problem(problem), get_method(method)
+        if not 0 <= seed <= LARGEST_SEED:
+            raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
+        row, rival = find_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
         layers: list[SettingsLayer] = [preset, reduced] if reduced else [preset]
+        # A method's defaults are part of its definition (one preference per batch, for instance); a
+        # layer changes them only in its settings for this very method.
         values = dict(rival.defaults)
         for layer in layers:
             values = layer.laid_over(values, method, rival.defaults)
         if recipe is not None:
             values = get_recipe(recipe).laid_over(values, method, rival.defaults, overrides)
-        values |= overrides
         groups: dict[str, type[SettingsGroup]] = {
             "training": TrainingSettings,
             "own": rival.settings,
-            "data": row.settings,
+            "data": row.options,
         }
-        parts = distribute(values, groups)
+        parts = distribute(_without_those_of_others(values, groups) | dict(overrides), groups)
         training = parts["training"]
         assert isinstance(training, TrainingSettings)
         if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
+        # A preset without a reduction is the paper's protocol, whatever was asked for.
         taken: Scale = scale if reduced else "paper"
         return cls(row, rival, seed, training, parts["own"], parts["data"], taken, recipe)
 
@@ -92,6 +97,7 @@ class Spec:
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be the same run."""
+        # How often one looks at a run changes none of its numbers.
         settings = {k: v for k, v in self.settings().items() if k not in TrainingSettings.WATCHING}
         return {**self.described(), "settings": settings}
 
@@ -106,7 +112,7 @@ class Spec:
 
     def tasks(self) -> list[Task]:
         """The problem's tasks."""
-        return self.problem.tasks(self.data)
+        return self.problem.make_tasks(self.data)
 
     def load(self, root: Path) -> Splits:
         """The problem's data.
@@ -117,7 +123,9 @@ class Spec:
         Raises:
             UsageError: if a file is missing or damaged.
         """
-        return self.problem.load(root, self.data)
+        # The same for every run: what a problem splits at random must not differ between them.
+        with fixed_seed(0):
+            return self.problem.load(root, self.data)
 
     def sampler(self) -> Sampler | None:
         """How preferences are drawn, where the method does not leave that to its manifold."""
@@ -127,9 +135,20 @@ class Spec:
 
     def build(self) -> Manifold:
         """The untrained manifold; the seed decides its start."""
-        torch.manual_seed(self.seed)
-        network = self.problem.network(self.data)
+        seed_all(self.seed)
+        network = self.problem.make_network(self.data)
         model = self.method.manifold(network, len(self.tasks()), self.problem.shared, self.own)
         if self.problem.start is not None:
             self.problem.start(model)
         return model
+
+
+def _without_those_of_others(
+    values: Mapping[str, Any], groups: Mapping[str, type[SettingsGroup]]
+) -> dict[str, Any]:
+    """What a problem sets for all methods, but for what only other methods have."""
+    known = {key for group in groups.values() for key in group.model_fields}
+    if known >= set(values):
+        return dict(values)
+    others = settings_of_all_methods()
+    return {key: value for key, value in values.items() if key in known or key not in others}

@@ -9,17 +9,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lorpman._files import locked_folder
+from lorpman._files import locked_folder, owning
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.front.plot_ranks import plot_ranks
 from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.datasets.splits import Splits, batches, first_batches
-from lorpman.lab.runs.directory import check_free, claim, make_directory
+from lorpman.lab.runs.directory import check_free, claimed, made_directory
 from lorpman.lab.runs.epoch_log import EpochLog
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.loggers import make_loggers
 from lorpman.lab.runs.spec import Spec
+from lorpman.lab.runs.trial import try_out
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.low_rank import LowRank
 from lorpman.preference import grid
@@ -74,29 +75,36 @@ def train(
         TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
     engine = engine or Engine()
+    engine.check_environment()
     engine.check_batch(spec.training.batch_size)
+    checkpoints = Checkpoints(out / "checkpoint.safetensors", checkpoint_every, resume)
     watchers = make_loggers(loggers, out)
     first = is_first_process()
+    # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
     splits = spec.load(root)
+    if first:
+        try_out(spec, splits, root)
     model = spec.build()
     check_freezing(spec, model)
     with ExitStack() as alone:
         if first:
-            make_directory(out)
+            alone.enter_context(made_directory(out))
             fix = "wait for its end, or choose another --out"
             in_use = f"{out} is in use by another training; {fix}"
             alone.enter_context(locked_folder(out, in_use))
             # Another training may have come and gone while the data was loaded.
             check_free(out, spec, engine, resume)
-            claim(out, spec, model, engine)
+            alone.enter_context(claimed(out, spec, model, engine))
+        else:
+            alone.enter_context(owning(out))  # the first process has checked that it may
+        # Not earlier: other processes are worth starting only once the directory is ours.
         fabric = engine.start(watchers)
         with one_line_for_lost_processes(fabric):
             log = None
             if fabric.is_global_zero:
                 log = EpochLog(out / "metrics.jsonl", spec.problem, model, fabric)
-            checkpoints = Checkpoints(out / "checkpoint.safetensors", checkpoint_every, resume)
             fit_spec(
                 spec,
                 model,
@@ -158,9 +166,11 @@ def fit_spec(
     """
     assert placement.fabric is not None
     training = spec.training
+    # A generator of its own: the order of the data must not depend on what else is drawn.
     order = torch.Generator().manual_seed(spec.seed)
     rank, world = placement.fabric.global_rank, placement.fabric.world_size
-    # Checkpoints hold these too; seeded late, since packages draw while they are imported.
+    # For transforms that draw from Python or numpy; checkpoints hold these states too. Not earlier,
+    # since packages draw random numbers while they are imported.
     random.seed(spec.seed)
     np.random.seed(spec.seed % 2**32)  # noqa: NPY002
     return fit(
@@ -196,6 +206,7 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     Raises:
         UsageError: by the manifold, with its reason.
     """
+    # The manifold itself refuses, with its own reason.
     if spec.training.freeze_epoch is not None and not model.can_freeze:
         model.freeze()
 

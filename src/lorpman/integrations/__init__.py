@@ -1,0 +1,1 @@
+"""Frameworks whose loops train a manifold; each is imported only when it is used."""

@@ -1,0 +1,66 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from lorpman.errors import ProcessLost, TrainingInterrupted, UsageError
+from lorpman.lab.own_process import call_in_own_process
+
+
+def test_a_function_that_no_module_holds_is_called_elsewhere():
+    offset = 40
+    pid, total = call_in_own_process(lambda x: (os.getpid(), x + offset), 2)
+    assert total == 42
+    assert pid != os.getpid()
+
+
+@pytest.mark.parametrize(
+    "error", [UsageError("rank must be 1"), TrainingInterrupted("saved", signal.SIGTERM)]
+)
+def test_what_it_raises_is_raised_here(error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error), match=str(error)) as caught:
+        call_in_own_process(fail)
+    assert vars(caught.value) == vars(error)
+
+
+def test_an_error_that_cannot_be_sent_says_what_it_said():
+    class Locked(Exception):
+        def __init__(self):
+            super().__init__("cannot be sent")
+            self.lock = threading.Lock()
+
+    def fail():
+        raise Locked
+
+    with pytest.raises(RuntimeError, match="cannot be sent"):
+        call_in_own_process(fail)
+
+
+def test_a_process_that_dies_is_told_apart():
+    with pytest.raises(ProcessLost, match="died"):
+        call_in_own_process(os._exit, 3)
+
+
+def test_it_ends_when_nobody_waits_for_it(tmp_path):
+    script = f"""
+import os, time
+from pathlib import Path
+from lorpman.lab.own_process import call_in_own_process
+
+def wait():
+    Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
+    os.kill(os.getppid(), 9)
+    time.sleep(600)
+
+call_in_own_process(wait)
+"""
+    # Both processes hold the pipe: it ends when both have ended.
+    ended = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=120)
+    assert ended.returncode == -9
+    assert int((tmp_path / "pid").read_text()) > 0
