@@ -244,3 +244,11 @@ def test_a_compiled_module_stays_inside_the_wrapper():
 
 def test_one_process_has_no_children():
     assert _torch.child_processes(_fabric()) == []
+
+
+def test_modules_that_were_compiled_are_told_from_plain_ones():
+    plain, itself = nn.Linear(2, 2), nn.Linear(2, 2)
+    itself.compile(backend="eager")
+    assert not _torch.is_compiled(plain)
+    assert _torch.is_compiled(itself)
+    assert _torch.is_compiled(torch.compile(plain, backend="eager"))

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lorpman as lp
 from lorpman.preference import Angles, Dirichlet, Stratified, as_preference, dirichlet, grid
 
 
@@ -89,7 +90,7 @@ def test_sizes_below_one_are_refused(call):
 
 @pytest.mark.parametrize("concentration", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_concentration_is_refused(concentration):
-    with pytest.raises(ValueError, match="concentration must be positive"):
+    with pytest.raises(ValueError, match=r"concentration must be (positive|a finite)"):
         dirichlet(2, 3, concentration)
 
 
@@ -154,3 +155,34 @@ def test_stratified_draws_repeat_with_their_generator():
     first, again = (Stratified()(5, 3, torch.Generator().manual_seed(7)) for _ in range(2))
     assert torch.equal(first, again)
     assert Stratified()(1, 3, None).tolist() == [[1.0]] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize(
+    ("alpha", "message"),
+    [
+        ([0.5, 0.7], "must sum to 1, got"),
+        ([math.nan, 1.0], "must be finite, got"),
+        ([-0.5, 1.5], "must not be negative, got"),
+        ([[0.5, 0.5], [0.5, 0.7]], "must sum to 1, got"),
+    ],
+)
+def test_a_compiled_manifold_refuses_what_is_no_preference(alpha, message):
+    model = lp.LowRank(torch.nn.Linear(3, 2), 2)
+    compiled, x = torch.compile(model, backend="aot_eager"), torch.randn(4, 3)
+    good = torch.full_like(torch.tensor(alpha), 0.5)
+    torch.testing.assert_close(compiled(x, good), model(x, good))
+    with pytest.raises(ValueError, match=f"alpha {message}"):
+        compiled(x, torch.tensor(alpha))
+
+
+def test_a_preference_in_a_graph_keeps_its_gradient():
+    """As learned preferences need it."""
+
+    def objective(alpha):
+        return (as_preference(alpha, 2) * torch.tensor([2.0, 3.0])).sum()
+
+    alpha = torch.tensor([0.25, 0.75], requires_grad=True)
+    torch.compile(objective, backend="aot_eager", fullgraph=True)(alpha).backward()
+    assert alpha.grad.tolist() == [2.0, 3.0]

@@ -55,7 +55,7 @@ def test_signs_of_one_flag_or_of_each_task():
 def test_a_task_without_a_sense_is_refused():
     with pytest.raises(lp.UsageError, match="maximise must be True or False, got 1"):
         lp.Task("a", F.mse_loss, F.mse_loss, maximise=1)
-    with pytest.raises(lp.UsageError, match="reference of 'a' must be finite, got nan"):
+    with pytest.raises(lp.UsageError, match="reference of 'a' must be a finite number, got nan"):
         lp.Task("a", F.mse_loss, F.mse_loss, reference=math.nan)
 
 

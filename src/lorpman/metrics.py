@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind
 
 Measure = Callable[[Tensor, Tensor], Tensor]
 """``(output, target)`` to the mean of a batch ``[]``, or to a value per sample ``[n]``."""
@@ -105,6 +105,13 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
     >>> accuracy(torch.tensor([-0.3, 0.7]), torch.tensor([0, 1]))
     tensor([1., 1.])
     """
+    for name, value in (("output", output), ("target", target)):
+        check_kind(name, value, Tensor, "a tensor")
+    classes = output.shape[1:2].numel() if output.dim() < 3 else output.shape[1]
+    if output.dim() == 0 or output.numel() != target.numel() * classes:
+        raise UsageError(
+            f"output must hold a row per target, got {list(output.shape)} for {list(target.shape)}"
+        )
     if output.dim() == 1 or output.shape[1] == 1:
         predicted = (output.reshape(len(output)) > 0).to(target.dtype)
     else:

@@ -8,11 +8,14 @@ import torch
 from torch import Tensor
 
 from lorpman._torch import standard_gamma
+from lorpman.errors import UsageError, finite_number, shown, whole_number
 
 # How far the weights of a preference may be from summing to 1, as people type them.
 _TOLERANCE = 1e-4
 # Grids of many tasks are part of published numbers: this seed must not change.
 _GRID_SEED = 2024
+# Numbers in one set of preferences: 8 GiB of doubles.
+_MOST = 2**30
 
 
 class Sampler(Protocol):
@@ -59,8 +62,7 @@ class Stratified:
         # Imported here: it is slow, and only this sampler needs it.
         from scipy.special import betaincinv
 
-        _at_least_one("num_tasks", num_tasks)
-        _at_least_one("count", count)
+        num_tasks, count = _size(num_tasks, count)
         # Stick-breaking: a task takes a Beta-distributed part of what those before it have left. Of
         # each part, one draw lies in every count-th of its probability: a Latin hypercube.
         drawn = torch.rand(count, num_tasks - 1, generator=generator, dtype=torch.float64)
@@ -137,8 +139,7 @@ def dirichlet(
     >>> alphas.shape, bool(torch.allclose(alphas.sum(1), torch.ones(5)))
     (torch.Size([5, 3]), True)
     """
-    _at_least_one("m", m)
-    _at_least_one("n", n)
+    m, n = _size(m, n)
     shape = torch.full((n, m), _positive("concentration", concentration), dtype=torch.float64)
     gamma = standard_gamma(shape, generator)
     # With a tiny concentration every gamma of a row can underflow to zero.
@@ -170,10 +171,7 @@ def grid(m: int, n: int | None = None) -> Tensor:
     >>> grid(3).shape, grid(20).shape
     (torch.Size([66, 3]), torch.Size([100, 20]))
     """
-    _at_least_one("m", m)
-    if n is None:
-        n = {1: 1, 2: 11, 3: 66}.get(m, 100)
-    _at_least_one("n", n)
+    m, n = _size(m, {1: 1, 2: 11, 3: 66}.get(whole_number("m", m), 100) if n is None else n)
     if m == 1:
         return torch.ones(n, 1)
     if n == 1:
@@ -224,15 +222,16 @@ def as_preference(
     Traceback (most recent call last):
     ValueError: alpha must sum to 1, got [0.5, 0.7] with sum 1.2; pass alpha / alpha.sum()
     """
+    if type(num_tasks) is not int:
+        num_tasks = whole_number("num_tasks", num_tasks)
     try:
         tensor = torch.as_tensor(alpha)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"alpha must be numbers, one per task, got {alpha!r}") from None
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ValueError(f"alpha must be numbers, one per task, got {shown(alpha)}") from None
+    if tensor.is_complex() or tensor.is_meta:
+        raise ValueError(f"alpha must be real numbers with values, got {shown(alpha)}")
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
-    # What follows depends on values, which a compiled graph does not know.
-    if torch.compiler.is_compiling():
-        return tensor
     if tensor.ndim not in (1, 2) or tensor.shape[-1] != num_tasks:
         raise ValueError(
             f"alpha must have shape [{num_tasks}] or [b, {num_tasks}], one weight per task, "
@@ -240,7 +239,17 @@ def as_preference(
         )
     if len(tensor) == 0:
         raise ValueError(f"alpha must hold at least one preference, got {list(tensor.shape)}")
-    rows = tensor.detach().reshape(-1, num_tasks).to("cpu", torch.float64)
+    if not torch.compiler.is_compiling():
+        _check_simplex(tensor)
+    elif not torch.compiler.is_exporting():
+        return _on_simplex(tensor)
+    # A file that runs without us cannot ask us.
+    return tensor
+
+
+def _check_simplex(alpha: Tensor) -> None:
+    """Refuse values that are no points of the simplex."""
+    rows = alpha.detach().reshape(-1, alpha.shape[-1]).to("cpu", torch.float64)
     if not torch.isfinite(rows).all():
         raise ValueError(
             f"alpha must be finite, got {_show(rows[~torch.isfinite(rows).all(1)][0])}"
@@ -251,7 +260,7 @@ def as_preference(
             "a preference is a point of the simplex"
         )
     # Half-precision training rounds each weight, and so their sum.
-    rounding = num_tasks * torch.finfo(tensor.dtype).eps / 2
+    rounding = alpha.shape[-1] * torch.finfo(alpha.dtype).eps / 2
     off = (rows.sum(1) - 1).abs() > max(_TOLERANCE, rounding)
     if off.any():
         row = rows[off][0]
@@ -259,19 +268,39 @@ def as_preference(
             f"alpha must sum to 1, got {_show(row)} with sum {row.sum():.6g}; "
             "pass alpha / alpha.sum()"
         )
-    return tensor
+
+
+# A compiled graph does not know values. An operator of our own is a part of it that sees them
+# when it runs, without breaking it in two.
+@torch.library.custom_op("lorpman::on_simplex", mutates_args=())
+def _on_simplex(alpha: Tensor) -> Tensor:
+    # While a CUDA graph is recorded nothing can be read; the run before that was checked.
+    if not (alpha.is_cuda and torch.cuda.is_current_stream_capturing()):
+        _check_simplex(alpha)
+    return alpha.clone()
+
+
+@_on_simplex.register_fake
+def _(alpha: Tensor) -> Tensor:
+    return torch.empty_like(alpha)
+
+
+_on_simplex.register_autograd(lambda _context, gradient: gradient)
 
 
 def _show(row: Tensor) -> str:
     return "[" + ", ".join(f"{v:.6g}" for v in row.tolist()) + "]"
 
 
-def _at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+def _size(m: int, n: int) -> tuple[int, int]:
+    """Both numbers as plain ints, if so many preferences can be held."""
+    m, n = whole_number("m", m), whole_number("n", n)
+    if m * n > _MOST:
+        raise UsageError(f"{n} preferences of {m} tasks are too many; take at most {_MOST // m}")
+    return m, n
 
 
 def _positive(name: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value}")
+    if finite_number(name, value) <= 0:
+        raise UsageError(f"{name} must be positive and finite, got {value}")
     return float(value)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lorpman._torch import tree_leaves, tree_map_only
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, finite_number, shown
 from lorpman.metrics import Measure, Score, as_score
 
 _Scores = TypeVar("_Scores", float, Tensor)
@@ -111,9 +111,8 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.maximise, bool):
-            raise UsageError(f"maximise must be True or False, got {self.maximise!r}")
-        if not math.isfinite(self.reference):
-            raise UsageError(f"the reference of '{self.name}' must be finite, got {self.reference}")
+            raise UsageError(f"maximise must be True or False, got {shown(self.maximise)}")
+        finite_number(f"the reference of '{self.name}'", self.reference)
         if isinstance(self.classes, str) or len(set(self.classes)) < len(self.classes):
             raise UsageError(
                 f"the classes of '{self.name}' must be a list of different names, "
@@ -174,6 +173,9 @@ def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
     Raises:
         UsageError: If the number differs, or if two tasks have one name.
     """
+    check_kind("tasks", tasks, Sequence, "a list of Tasks")
+    for task in tasks:
+        check_kind("every task", task, Task, "an lp.Task")
     if len(tasks) != num_tasks:
         raise UsageError(
             f"the model was built for num_tasks={num_tasks}, but {len(tasks)} tasks were given; "
@@ -244,16 +246,18 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
     raise UsageError(f"{what} must be a list, a mapping or a tensor, found {type(values).__name__}")
 
 
-def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
+def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task], trained: bool = False) -> Tensor:
     """The losses ``[m]`` of one forward pass.
 
     Args:
         outputs: What the network gave, in a form that :func:`per_task` splits.
         targets: The batch's targets, likewise.
         tasks: The m tasks.
+        trained: Whether gradients are to be taken of them.
 
     Raises:
-        UsageError: If a loss is no scalar, or if outputs or targets do not fit the tasks.
+        UsageError: If a loss is no scalar tensor, or has no gradient where it should, or if
+            outputs or targets do not fit the tasks.
     """
     pairs = zip(
         tasks,
@@ -263,10 +267,20 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task]) -> Tensor:
     )
     losses = [task.loss_of(output, target) for task, output, target in pairs]
     for task, loss in zip(tasks, losses, strict=True):
+        if not isinstance(loss, Tensor):
+            raise UsageError(
+                f"the loss of task '{task.name}' must be a tensor, found a "
+                f"{type(loss).__name__}; compute it with torch, without .item() or float()"
+            )
         if loss.ndim != 0:
             raise UsageError(
                 f"the loss of task '{task.name}' must be a scalar, found shape "
                 f"{list(loss.shape)}; take its mean"
+            )
+        if trained and not loss.requires_grad:
+            raise UsageError(
+                f"the loss of task '{task.name}' has no gradient, so nothing would be learned "
+                "from it; compute it from the network's output without detach() or no_grad()"
             )
     return torch.stack(losses)
 

@@ -1,5 +1,6 @@
 """Moving and asking in a real browser: what is asked is answered, to whoever asked."""
 
+import math
 import threading
 
 import pytest
@@ -91,3 +92,20 @@ def test_an_answer_says_which_question_it_answers(served):
         asked = {"run": "digits", "alpha": [0.5, 0.5], "serial": serial}
         now = asker.post(asker.body(asked)).json["response"]["now"]["data"]
         assert (now["run"], now["alpha"], now["serial"]) == ("digits", [0.5, 0.5], said)
+
+
+def test_scores_that_are_not_finite_are_no_answer(served):
+    live = served.queries.live_runs["digits"]
+    heads = [p for n, p in live.model.network.named_parameters() if n.startswith("heads.1")]
+    before = [p.detach().clone() for p in heads]
+    asker = Asker(served)
+    with torch.no_grad():
+        for p in heads:
+            p.fill_(math.inf)
+        try:
+            answer = asker.post(asker.body({"run": "digits", "alpha": [0.1234, 0.8766]}))
+        finally:
+            for p, value in zip(heads, before, strict=True):
+                p.copy_(value)
+    assert answer.status_code == 409
+    assert "at preference (0.123, 0.877) is not finite: parameter 'heads.1" in answer.text

@@ -1,5 +1,7 @@
 """Runs as the page sees them."""
 
+import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,9 @@ from asking import Asker, serving
 from browser import click_point
 from lorpman.errors import UsageError
 from lorpman.explorer.opened_run import open_runs
+from lorpman.explorer.report import write_report
 from lorpman.front.front import Front
+from lorpman.training import checkpoint
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +57,24 @@ def test_a_run_without_a_front_is_refused_with_the_way_out(digits, tmp_path):
     (tmp_path / "run.json").write_bytes((digits / "run.json").read_bytes())
     with pytest.raises(UsageError, match="has no front yet"):
         open_runs([tmp_path], tmp_path)
+
+
+def with_nan_weights(run, copy):
+    """A copy of a run whose weights hold NaN, as older versions could leave it."""
+    shutil.copytree(run, copy)
+    content = checkpoint.load(copy / "checkpoint.safetensors")
+    next(iter(content["model"].values())).view(-1)[0] = math.nan
+    checkpoint.save(content, copy / "checkpoint.safetensors")
+    return copy
+
+
+def test_a_run_whose_weights_are_not_finite_is_refused(digits, tmp_path):
+    spoilt = with_nan_weights(digits, tmp_path / "spoilt")
+    with pytest.raises(UsageError, match=r"training that went wrong: '.*' holds nan; train again"):
+        open_runs([spoilt], None)
+    with pytest.raises(UsageError, match="holds nan"):
+        write_report(spoilt, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_a_run_without_weights_shows_its_front_and_says_why_it_stands_still(window):

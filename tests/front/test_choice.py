@@ -86,7 +86,7 @@ def test_a_single_point_is_always_the_choice() -> None:
             r"smaller is better; pass at_most=\{'age': 0.1\}",
         ),
         ({"at_most": {"right": 0.1}, "best": "age"}, r"bigger is better; pass at_least=\{'right'"),
-        ({"target": {"age": float("nan")}}, "'age' must be finite, got nan"),
+        ({"target": {"age": float("nan")}}, "'age' must be a finite number, got nan"),
         ({"target": {}}, "target names no task"),
         ({"utility": lambda _: float("nan")}, "utility must return a number"),
     ],

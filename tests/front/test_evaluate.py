@@ -1,3 +1,4 @@
+import math
 import sys
 
 import pytest
@@ -94,6 +95,44 @@ def test_a_score_may_be_a_plain_number():
     tasks = [lp.Task(name, F.cross_entropy, lambda o, t: 0.25) for name in ("left", "right")]
     front = lp.evaluate(_model(), tasks, batches(_data(), 30))
     assert torch.equal(front.scores, torch.full_like(front.scores, 0.25))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_network_that_is_not_finite_is_no_result(bad):
+    model = _model()
+    with torch.no_grad():
+        model.network.bottom[0].weight[0, 0] = bad
+    message = r"at preference \(0, 1\) is not finite: parameter 'bottom.0.weight' holds "
+    for ask in (lp.evaluate, lambda *given: lp.select(*given, best="t0")):
+        with pytest.raises(lp.UsageError, match=message):
+            ask(model, _tasks(), batches(_data(), 20))
+
+
+def test_a_network_whose_outputs_overflow_is_no_result():
+    model = _model()
+    with torch.no_grad():
+        model.network.bottom[0].weight.fill_(1e30)
+        model.network.heads[1].weight.fill_(1e30)
+    message = r"the output of task 't\d' holds (nan|inf) at preference \(0, 1\); train"
+    with pytest.raises(lp.UsageError, match=message):
+        lp.evaluate(model, _tasks(), batches(_data(), 20))
+
+
+def test_data_that_is_not_finite_is_named():
+    data = _data()
+    data.x[31, 2] = math.nan
+    message = r"the output of task 't0' holds nan .*: the data .* holds NaN or infinity; mend"
+    with pytest.raises(lp.UsageError, match=message):
+        lp.evaluate(_model(), _tasks(), batches(data, 20))
+
+
+@pytest.mark.parametrize("part", ["loss", "score"])
+def test_a_loss_or_a_score_that_is_not_finite_is_no_result(part):
+    measures = {"loss": F.cross_entropy, "score": lp.accuracy}
+    measures[part] = lambda output, target: torch.tensor(math.inf)
+    tasks = [_tasks()[0], lp.Task("odd", **measures)]
+    with pytest.raises(lp.UsageError, match=rf"the {part} of task 'odd' is inf at preference"):
+        lp.evaluate(_model(), tasks, batches(_data(), 20))
 
 
 def test_labels_that_are_missing_count_in_no_score():

@@ -110,3 +110,32 @@ def test_the_card_of_a_graph_that_takes_alpha_lists_both_inputs(tmp_path):
     assert card["alpha"] == "a second input"
     assert card["inputs"] == ["torch.float32 [3, 1, 8, 8]", "torch.float32 [2]"]
     assert card["any_batch_size"]
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt2"])
+def test_a_network_that_is_not_finite_is_not_written(tmp_path, suffix):
+    model = exportable()
+    name, parameter = next(iter(model.network.named_parameters()))
+    with torch.no_grad():
+        parameter.view(-1)[0] = torch.nan
+    message = rf"at preference \(0.3, 0.7\) is not finite: parameter '{name}' holds nan"
+    with pytest.raises(lp.UsageError, match=message):
+        lp.export(model, ALPHA, tmp_path / f"m{suffix}", torch.randn(3, 1, 8, 8))
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, None])
+def test_a_network_whose_outputs_are_not_finite_is_not_written(tmp_path, alpha):
+    model = exportable()
+    with torch.no_grad():
+        for parameter in model.network.parameters():
+            parameter.fill_(1e30)
+    with pytest.raises(lp.UsageError, match=r"the output holds (inf|nan) at "):
+        lp.export(model, alpha, tmp_path / "m.pt2", torch.rand(3, 1, 8, 8))
+    assert names_in(tmp_path) == []
+
+
+def test_an_example_that_does_not_fit_is_one_line(tmp_path):
+    with pytest.raises(lp.UsageError, match="cannot be exported to a graph"):
+        lp.export(exportable(), ALPHA, tmp_path / "m.pt2", torch.randn(3, 5))
+    assert names_in(tmp_path) == []

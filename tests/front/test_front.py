@@ -45,6 +45,7 @@ def test_a_front_does_not_change_with_the_callers_tensor() -> None:
         ({"alphas": torch.zeros(3, 2)}, "alphas has 3 rows, scores have 2"),
         ({"losses": torch.zeros(1, 2)}, "losses has 1 rows, scores have 2"),
         ({"scores": torch.tensor([[0.0, 1.0], [0.0, torch.nan]])}, "row 1, task 'b'"),
+        ({"losses": torch.tensor([[0.0, 1.0], [torch.inf, 1.0]])}, "losses must be finite"),
         ({"tasks": ("a", "a")}, "names that differ"),
         ({"tasks": "ab"}, "tasks must hold names"),
         ({"maximise": (True,)}, "maximise must hold True or False, one per task"),

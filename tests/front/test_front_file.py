@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from front.fronts import assert_same_front, curve, mixed, random_front
 from lorpman.errors import UsageError
@@ -35,16 +34,14 @@ def test_the_file_is_plain_json_with_short_numbers(tmp_path: Path) -> None:
     assert "    [0.7, 0.3]\n" in text  # float32, but not as 0.699999988079071
 
 
-def test_losses_may_be_infinite_without_breaking_the_file(tmp_path: Path) -> None:
-    losses = torch.tensor([[float("inf"), 1.0]])
-    front = Front(
-        torch.tensor([[0.5, 0.5]]), torch.ones(1, 2), ("a", "b"), (True, True), (0.0, 0.0), losses
-    )
+def test_losses_that_were_not_finite_are_refused(tmp_path: Path) -> None:
+    """Older files hold null there."""
+    front = Front(torch.full((1, 2), 0.5), torch.ones(1, 2), ("a", "b"), (True, True), (0.0, 0.0))
     front.save(tmp_path / "front.json")
-    assert "Infinity" not in (tmp_path / "front.json").read_text()
-    loaded = Front.load(tmp_path / "front.json").losses
-    assert isinstance(loaded, Tensor)
-    assert loaded[0].isfinite().tolist() == [False, True]
+    text = (tmp_path / "front.json").read_text().rstrip().removesuffix("}").rstrip()
+    (tmp_path / "front.json").write_text(text + ', "losses": [[null, 1.0]]}')
+    with pytest.raises(UsageError, match="losses must be finite, got nan at row 0, task 'a'"):
+        Front.load(tmp_path / "front.json")
 
 
 def test_scores_are_saved_even_where_no_float_holds_the_volume(tmp_path: Path) -> None:

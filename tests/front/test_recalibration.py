@@ -57,3 +57,9 @@ def test_batches_without_targets_and_layers_without_statistics():
     x = torch.randn(8, 2)
     assert lp.recalibrate(network, [x]) == 1
     torch.testing.assert_close(network[0].running_mean, x.mean(0))
+
+
+def test_statistics_of_data_that_is_not_finite_are_refused():
+    network = nn.Sequential(nn.BatchNorm1d(2))
+    with pytest.raises(lp.UsageError, match=r"buffer '0.running_mean' holds nan"):
+        lp.recalibrate(network, [torch.full((4, 2), torch.nan)])

@@ -86,7 +86,7 @@ def test_the_grid_alone():
     model, tasks, loader = _front(2)
     found = lp.select(model, tasks, loader, best="t0", evaluations=0)
     assert (found.evaluations, found.refined) == (11, False)
-    with pytest.raises(lp.UsageError, match="evaluations must be 0 or more"):
+    with pytest.raises(lp.UsageError, match="evaluations must be a whole number"):
         lp.select(model, tasks, loader, best="t0", evaluations=-1)
 
 

@@ -49,5 +49,5 @@ def test_the_innermost_manifold_is_the_one_with_the_weights():
 
 
 def test_there_is_at_least_one_reference():
-    with pytest.raises(lp.UsageError, match="count must be at least 1"):
+    with pytest.raises(lp.UsageError, match="count must be a whole number"):
         _model(0)

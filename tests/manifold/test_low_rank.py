@@ -162,8 +162,8 @@ def _two_heads():
     [
         (lambda: LowRank(nn.Linear(2, 2), 2, rank=0), "rank must be a whole number"),
         (lambda: LowRank(nn.Linear(2, 2), 2, rank=1.5), "rank must be a whole number"),
-        (lambda: LowRank(nn.Linear(2, 2), 0), "num_tasks must be at least 1"),
-        (lambda: LowRank(nn.Linear(2, 2), 2, scale=float("nan")), "scale must be finite"),
+        (lambda: LowRank(nn.Linear(2, 2), 0), "num_tasks must be a whole number of at least 1"),
+        (lambda: LowRank(nn.Linear(2, 2), 2, scale=float("nan")), "scale must be a finite number"),
         (lambda: LowRank(nn.Linear(2, 2), 2, shared="encoder"), "matches no parameter"),
         (lambda: LowRank(_two_heads(), 3), "has 2 heads, but num_tasks is 3"),
         (lambda: LowRank(nn.ReLU(), 2), "no parameters"),

@@ -48,3 +48,44 @@ def test_hollow_parameters_keep_their_name_and_type_and_take_no_memory():
     assert network.weight.dtype == torch.float64
     assert not network.weight.requires_grad
     assert network.bias.requires_grad
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        lambda: torch.compile(nn.Linear(4, 2), backend="eager"),
+        lambda: nn.Sequential(torch.compile(nn.Linear(4, 2), backend="eager")),
+    ],
+)
+def test_a_compiled_network_is_refused(network):
+    message = r"(module '0'|the network itself) is compiled or scripted, .*compile the manifold"
+    with pytest.raises(lp.UsageError, match=message):
+        lp.LowRank(network(), 2)
+
+
+def test_a_module_that_compiles_itself_is_refused():
+    network = nn.Sequential(nn.Linear(4, 2))
+    network[0].compile(backend="eager")
+    with pytest.raises(lp.UsageError, match="module '0' is compiled"):
+        lp.Convex(network, 2)
+
+
+@pytest.mark.parametrize("shared", [3, [3], 2.5, ("0", None)])
+@pytest.mark.parametrize("make", [lp.LowRank, lp.Convex, lp.Single])
+def test_shared_takes_names_only(make, shared):
+    with pytest.raises(lp.UsageError, match="shared must be a prefix of parameter names"):
+        make(nn.Linear(4, 2), 2, shared=shared)
+
+
+def test_the_meta_device_is_named():
+    from small_training import fit_small, make_loader, make_network, make_tasks
+
+    with torch.device("meta"):
+        model = lp.LowRank(make_network(), 2)
+    message = "'network.bottom.0.weight' is on the meta device"
+    with pytest.raises(lp.UsageError, match=message):
+        fit_small(model)
+    with pytest.raises(lp.UsageError, match=message):
+        lp.evaluate(model, make_tasks(), make_loader())
+    with pytest.raises(lp.UsageError, match="is on the meta device"):
+        lp.export(model, [0.5, 0.5], "never.safetensors")

@@ -7,6 +7,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 from torch import nn
+from torch.nn import functional as F
 
 import lorpman as lp
 from lorpman.lab.datasets.splits import batches
@@ -269,9 +270,15 @@ def test_a_network_whose_output_does_not_match_the_tasks(network, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"window": 0}, "window must be at least 1, got 0"),
-        ({"freeze_epoch": -1}, "freeze_epoch must be 0 or more, got -1"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
+        ({"window": 0}, "window must be a whole number of at least 1, got 0"),
+        ({"freeze_epoch": -1}, "freeze_epoch must be a whole number of at least 0, got -1"),
+        ({"epochs": 2.5}, "epochs must be a whole number of at least 1, got 2.5"),
+        ({"epochs": True}, "epochs must be a whole number of at least 1, got True"),
+        (
+            {"resume": True},
+            "resume needs a file to go on from; pass checkpoint='run.safetensors'",
+        ),
         ({"averaging": 1.0}, "averaging must be at least 0 and below 1, got 1.0"),
     ],
 )
@@ -332,3 +339,24 @@ def test_a_loader_that_one_pass_uses_up_is_refused():
     model = make_model()
     with pytest.raises(lp.UsageError, match="iterable more than once, found a generator"):
         lp.fit(model, make_tasks(), (batch for batch in make_loader()), epochs=2, progress=False)
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_training_without_gradients_is_refused(mode):
+    model = make_model()
+    message = f"training needs gradients, found torch.{mode}(); call fit outside of it"
+    with pytest.raises(lp.UsageError, match=exactly(message)), getattr(torch, mode)():
+        fit_small(model)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (lambda o, t: F.mse_loss(o, t).item(), "must be a tensor, found a float; compute it with"),
+        (lambda o, t: F.mse_loss(o, t).detach(), "has no gradient, so nothing would be learned"),
+    ],
+)
+def test_a_loss_that_nothing_can_be_learned_from_is_refused(loss, message):
+    tasks = [make_tasks()[0], lp.Task("right", loss, F.mse_loss)]
+    with pytest.raises(lp.UsageError, match=f"the loss of task 'right' {message}"):
+        lp.fit(make_model(), tasks, make_loader(), epochs=1, progress=False)

@@ -107,7 +107,7 @@ def test_an_unknown_keyword_is_a_type_error():
 
 @pytest.mark.parametrize("every", [0, -2])
 def test_checkpoints_between_less_than_one_step_are_refused(every):
-    message = f"checkpoint_every must be at least 1 step, got {every}"
+    message = f"checkpoint_every must be a whole number of at least 1 step, got {every}"
     with pytest.raises(lp.UsageError, match=exactly(message)):
         Checkpoints("c", every)
     assert Checkpoints("c", 1).every == 1

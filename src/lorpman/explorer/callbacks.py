@@ -5,7 +5,7 @@ from typing import Any
 
 from dash import ALL, Dash, Input, Output, State, html, no_update
 
-from lorpman.errors import UsageError
+from lorpman.errors import NotFinite, UsageError
 from lorpman.explorer.bounds import read_bounds
 from lorpman.explorer.cards.demand_card import search_result
 from lorpman.explorer.cards.export_card import export_command
@@ -45,7 +45,10 @@ def _register_point(app: Dash, queries: Queries) -> None:
             raise RequestRefused("a question names a run and a preference")
         run = queries.run_named(asked.get("run"))
         alpha = queries.read_alpha(run, asked.get("alpha"))
-        answer = queries.scores_at(run, alpha)
+        try:
+            answer = queries.scores_at(run, alpha)
+        except NotFinite as error:
+            raise RequestRefused(str(error), 409) from None
         return (
             _now(run, alpha, answer, asked),
             score_tiles(run, answer.scores, queries.even_scores(run)),

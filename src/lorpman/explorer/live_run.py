@@ -102,8 +102,9 @@ class LiveRun:
 
     @torch.no_grad()
     def _score_point(self, alpha: tuple[float, ...]) -> ScoredPoint:
-        network = self.model.solution(torch.tensor(alpha)).eval()
-        ((scores, _),) = scores_of([network], self.tasks, self.held)
+        weights = torch.tensor(alpha)
+        network = self.model.solution(weights).eval()
+        ((scores, _),) = scores_of([network], self.tasks, self.held, weights[None])
         return ScoredPoint(alpha, tuple(scores.tolist()), self.samples.predict(network))
 
     def _front_is_quick(self) -> bool:

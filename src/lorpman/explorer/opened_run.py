@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lorpman.errors import UsageError
+from lorpman.errors import NotFinite, UsageError
 from lorpman.explorer.shown_input import Show
 from lorpman.front.front import Front
 from lorpman.front.select import is_finite
@@ -117,6 +117,7 @@ def open_runs(
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
             Missing weights or data are no error: such a run shows its stored front.
+        NotFinite: If a run's weights hold NaN or infinity; it is a UsageError.
     """
     specs = [read_spec(path, problem) for path in paths]
     fronts = [_load_front(path) for path in paths]
@@ -155,6 +156,8 @@ def _open(
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
+    except NotFinite:
+        raise
     except UsageError as error:
         why_not_live = str(error)
     description = read_run_file(path).model_dump()

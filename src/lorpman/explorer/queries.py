@@ -115,6 +115,7 @@ class Queries:
             alpha: The preference, as :meth:`read_alpha` gave it.
 
         Raises:
+            NotFinite: If the network there gives NaN or infinity.
             Busy: If too many wait for scores already.
         """
         started = time.perf_counter()

@@ -1,6 +1,5 @@
 """Choosing one of a front's points: bounds to keep, and one thing to do best within them."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, finite_number
 
 if TYPE_CHECKING:
     from lorpman.front.front import Front
@@ -54,6 +53,10 @@ def choose(
     Raises:
         UsageError: If the demand makes no sense.
     """
+    goals = {} if target is None else target
+    for name, wanted in (("at_least", at_least), ("at_most", at_most), ("target", goals)):
+        check_kind(name, wanted, Mapping, "a mapping from tasks to scores")
+    check_kind("knee", knee, bool, "True or False")
     widths = _widths(front)
     goal = _goal(front, widths, best, knee, target, utility)
     _check_direction(front, "at_least", at_least)
@@ -111,8 +114,7 @@ def _goal(
 def _short_of(front: "Front", widths: Tensor, wanted: Mapping[str, float]) -> Tensor:
     """How far each point falls short of ``wanted``, in ranges of the front: ``[n, k]``."""
     for task, value in wanted.items():
-        if not math.isfinite(value):
-            raise UsageError(f"the bound or target of '{task}' must be finite, got {value}")
+        finite_number(f"the bound or target of '{task}'", value)
     columns = [front.column(task) for task in wanted]
     values = torch.tensor(list(wanted.values()), dtype=torch.float64)
     return (values - front.scores[:, columns]) / widths[columns]

@@ -57,13 +57,13 @@ def gains_over(
     Raises:
         UsageError: If shapes do not fit, or a difference is not finite.
     """
-    table = _as_array("points", points)
+    table = as_array("points", points)
     if table.ndim and len(table) == 0:
         return np.zeros((0, 1))
     if table.ndim != 2 or table.shape[1] == 0:
         fix = "pass one row per point and one column per objective, as in [[0.9, 0.8]]"
         raise UsageError(f"points must have shape [n, m], got {list(table.shape)}; {fix}")
-    origin, turns = _as_array("reference", reference), signs(maximise)
+    origin, turns = as_array("reference", reference), signs(as_array("maximise", maximise) != 0)
     for name, given in (("reference", origin), ("maximise", turns)):
         if given.shape not in ((), (table.shape[1],)):
             expected = f"one value or {table.shape[1]}, one per objective"
@@ -78,13 +78,25 @@ def gains_over(
     return gains
 
 
-def _as_array(name: str, given: Tensor | ArrayLike) -> Floats:
-    if isinstance(given, Tensor):
-        return given.detach().double().cpu().numpy()
+def as_array(name: str, given: Tensor | ArrayLike) -> Floats:
+    """``given`` as doubles.
+
+    Args:
+        name: What it is called, for the error.
+        given: A table of numbers, a row of them, or one.
+
+    Raises:
+        UsageError: If it is anything else.
+    """
     try:
+        if isinstance(given, Tensor):
+            if given.is_complex():
+                raise TypeError("complex numbers have no order")
+            return given.detach().double().cpu().numpy()
         return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{name} must be a table of numbers: {error}") from None
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"{name} must be a table of numbers: {reason}") from None
 
 
 def best_rows(gains: Floats) -> NDArray[np.bool_]:

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from lorpman._torch import tree_map_only
 from lorpman.errors import UsageError
+from lorpman.front.finiteness import check_number, check_outputs, check_weights
 from lorpman.front.front import Front
-from lorpman.manifold.base import Manifold
+from lorpman.manifold.base import Manifold, check_manifold
 from lorpman.manifold.network_call import call_network
+from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 from lorpman.task import Task, check_repeatable, check_tasks, per_task, unpack
 
@@ -45,9 +47,13 @@ def evaluate(
 
     Raises:
         UsageError: If tasks or loader do not fit, or the loader is empty.
+        NotFinite: If weights, outputs, losses or scores are NaN or infinite; nothing is scored
+            then. It is a UsageError.
         ValueError: If ``alphas`` are no preferences.
     """
+    check_manifold(model)
     check_tasks(tasks, model.num_tasks)
+    check_values(model)
     check_repeatable(loader, "the loader")
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
@@ -58,7 +64,7 @@ def evaluate(
         rows = [
             row
             for part in chosen.split(max(1, _NETWORKS_IN_MEMORY // max(size, 1)))
-            for row in scores_of([model.solution(alpha) for alpha in part], tasks, loader)
+            for row in scores_of([model.solution(a) for a in part], tasks, loader, part)
         ]
     finally:
         model.train(was_training)
@@ -74,7 +80,7 @@ def evaluate(
 
 
 def scores_of(
-    networks: list[nn.Module], tasks: Sequence[Task], loader: Iterable[Any]
+    networks: list[nn.Module], tasks: Sequence[Task], loader: Iterable[Any], alphas: Tensor
 ) -> list[tuple[Tensor, Tensor]]:
     """Score plain networks over one pass of the data.
 
@@ -82,41 +88,62 @@ def scores_of(
         networks: Networks with one output per task, in evaluation mode.
         tasks: The m tasks.
         loader: Yields batches ``(x, y)``.
+        alphas: The preferences of the networks, ``[n, m]``, for errors.
 
     Returns:
         For each network its scores and its mean losses, each ``[m]``.
 
     Raises:
         UsageError: If the loader is empty.
+        NotFinite: If weights, outputs, losses or scores are NaN or infinite.
     """
-    totals = [_Totals(tasks) for _ in networks]
+    for network, alpha in zip(networks, alphas, strict=True):
+        check_weights(network, alpha)
+    totals = [_Totals(tasks, alpha) for alpha in alphas]
     like = next(p for p in networks[0].parameters() if p.is_floating_point())
     empty = True
     for batch in loader:
         empty = False
         x, y = unpack(tree_map_only(Tensor, lambda value: value.to(like.device), batch))
-        # A network in half precision takes no other floats; targets keep theirs, for the scores.
-        if like.dtype in (torch.bfloat16, torch.float16):
-            x = tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
+        x = as_input(x, networks[0])  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
-            total.add(per_task(call_network(network, x), tasks, "the network's output"), targets)
+            outputs = per_task(call_network(network, x), tasks, "the network's output")
+            total.add(outputs, targets, (x, y))
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
 
 
+def as_input(x: Any, network: nn.Module) -> Any:
+    """``x`` as a network takes it: one in half precision takes no other floats.
+
+    Args:
+        x: What the network is to be run on, on its device.
+        network: The network, or a manifold of such.
+    """
+    like = next(p for p in network.parameters() if p.is_floating_point())
+    if like.dtype not in (torch.bfloat16, torch.float16):
+        return x
+    return tree_map_only(Tensor, lambda v: v.to(like) if v.is_floating_point() else v, x)
+
+
 class _Totals:
     """Sums over batches, from which scores and losses are right for uneven batches too."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[Task], alpha: Tensor) -> None:
         self.tasks = tasks
+        self.alpha = alpha
         self.metrics = [task.metric() for task in tasks]
         self.statistics: list[Tensor | float] = [0.0] * len(tasks)
         self.losses = [0.0] * len(tasks)
         self.counts = [0] * len(tasks)
 
-    def add(self, outputs: list[Tensor], targets: list[Tensor]) -> None:
+    def add(self, outputs: list[Tensor], targets: list[Tensor], batch: Any) -> None:
+        named = {
+            f"the output of task '{t.name}'": o for t, o in zip(self.tasks, outputs, strict=True)
+        }
+        check_outputs(named, self.alpha, batch)
         for i, (output, target) in enumerate(zip(outputs, targets, strict=True)):
             output, target, count = self.tasks[i].labelled(output, target)
             if count == 0:
@@ -124,8 +151,10 @@ class _Totals:
             # On the CPU, since not every device has doubles.
             statistics = self.metrics[i].statistics(output, target).cpu().double()
             self.statistics[i] = self.statistics[i] + statistics
+            loss = float(self.tasks[i].loss(output, target))
+            check_number("loss", loss, self.tasks[i], self.alpha, batch)
             # Losses are means over a batch; times its size, the last and shorter one weighs less.
-            self.losses[i] += float(self.tasks[i].loss(output, target)) * count
+            self.losses[i] += loss * count
             self.counts[i] += count
 
     def result(self) -> tuple[Tensor, Tensor]:
@@ -136,5 +165,7 @@ class _Totals:
             metric.value(torch.as_tensor(total)).cpu().double()
             for metric, total in zip(self.metrics, self.statistics, strict=True)
         ]
+        for task, value in zip(self.tasks, values, strict=True):
+            check_number("score", float(value), task, self.alpha)
         losses = [total / count for total, count in zip(self.losses, self.counts, strict=True)]
         return torch.stack(values), torch.tensor(losses, dtype=torch.float64)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from torch import Tensor, nn
 
 from lorpman._files import Kind, check_target, json_with, read_json, replacing
 from lorpman._torch import tree_leaves
-from lorpman.errors import UsageError, need, unknown
-from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha
-from lorpman.manifold.base import Manifold
+from lorpman.errors import UsageError, check_kind, need, unknown
+from lorpman.front.export_formats import FORMATS, Format, NetworkOfAlpha, exporting
+from lorpman.front.finiteness import check_outputs, check_weights
+from lorpman.manifold.base import Manifold, check_manifold
+from lorpman.manifold.network_parameters import check_values
 from lorpman.preference import as_preference
 
 
@@ -74,8 +77,10 @@ def export(
 
     Raises:
         UsageError: If the file cannot be written, the format does not fit, or the network cannot
-            be exported; nothing is left behind then.
+            be exported or is not finite; nothing is left behind then.
     """
+    check_manifold(model)
+    check_kind("to", to, (str, PathLike), "the name of a file")
     if alpha is not None:
         alpha = as_preference(alpha, model.num_tasks)
         return export_network(model.solution(alpha), alpha, to, example, outputs, card)
@@ -111,9 +116,12 @@ def export_network(
     Raises:
         UsageError: As :func:`export`.
     """
+    check_kind("network", network, nn.Module, "an nn.Module")
+    check_kind("card", {} if card is None else card, Mapping, "a mapping")
     to = Path(to)
     chosen = _format_of(to)
     inputs = _inputs(to, example, num_tasks if alpha is None else 0) if chosen.is_graph else ()
+    _check_finite(network, alpha, inputs)
     beside = _card_of(to)
     # The card is renamed last: a card without its file would be a lie.
     with (
@@ -138,6 +146,16 @@ def export_network(
         }
         described.write_text(json.dumps(facts, indent=2) + "\n")
     return Exported(to, beside, difference, any_size)
+
+
+def _check_finite(network: nn.Module, alpha: Tensor | None, inputs: tuple[Any, ...]) -> None:
+    """Refuse a network that is not finite, or gives out on the example what is not."""
+    check_values(network)
+    check_weights(network, alpha)
+    if inputs:
+        with _in_eval_mode(network), exporting(network):
+            given = network(*inputs)
+        check_outputs({"the output": given}, alpha, inputs[0])
 
 
 def _inputs(to: Path, example: Any, num_tasks: int) -> tuple[Any, ...]:

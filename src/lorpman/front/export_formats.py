@@ -65,7 +65,7 @@ def _write_program(
     network: nn.Module, inputs: tuple[Any, ...], path: Path, outputs: Any
 ) -> Written:
     del outputs
-    with _exporting(network):
+    with exporting(network):
         program = torch.export.export(network, inputs, dynamic_shapes=_dynamic_shapes(inputs))
         torch.export.save(program, path)
         loaded = torch.export.load(path).module()
@@ -79,7 +79,7 @@ def _write_onnx(
 
     names = ["x"] if isinstance(inputs[0], Tensor) else [f"x_{i}" for i in range(len(inputs[0]))]
     names += ["alpha"] * (len(inputs) - 1)
-    with _exporting(network):
+    with exporting(network):
         program = torch.onnx.export(
             network,
             inputs,
@@ -133,8 +133,8 @@ def _dynamic_shapes(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _exporting(network: nn.Module) -> Iterator[None]:
-    """Quiet, and with one line for a network that PyTorch cannot take apart."""
+def exporting(network: nn.Module) -> Iterator[None]:
+    """Quiet, and with one line for a network that PyTorch cannot run or take apart."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

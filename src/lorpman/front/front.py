@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from lorpman.errors import UsageError, unknown
+from lorpman.errors import UsageError, check_kind, shown, unknown
 from lorpman.front.choice import Choice, Utility, choose
 from lorpman.front.dominance import non_dominated_mask
 from lorpman.front.front_file import read_fields, write_front
@@ -73,8 +74,7 @@ class Front:
         for name, table in tables.items():
             if len(table) != len(self):
                 raise UsageError(f"{name} has {len(table)} rows, scores have {len(self)}")
-        # Losses may be infinite: a network can be useless for a task and still be on the front.
-        for name, table in (("alphas", self.alphas), ("scores", self.scores)):
+        for name, table in {**tables, "scores": self.scores}.items():
             for row, column in (~table.isfinite()).nonzero()[:1].tolist():
                 where = f"row {row}, task '{self.tasks[column]}'"
                 raise UsageError(f"{name} must be finite, got {table[row, column]} at {where}")
@@ -181,7 +181,8 @@ class Front:
             UsageError: If the demand names an unknown task, bounds a task from its better side,
                 or asks for none or several of the four.
         """
-        return choose(self, at_least or {}, at_most or {}, best, knee, target, utility)
+        bounds = [{} if given is None else given for given in (at_least, at_most)]
+        return choose(self, bounds[0], bounds[1], best, knee, target, utility)
 
     def plot(self, path: str | Path, title: str | None = None) -> None:
         """Draw the front.
@@ -196,6 +197,8 @@ class Front:
         # Imported here: matplotlib is slow, and most fronts are never drawn.
         from lorpman.front.plot import plot_front
 
+        check_kind("path", path, (str, PathLike), "the name of a file")
+        check_kind("title", title, (str, type(None)), "a text")
         plot_front(self, path, title)
 
     def _repr_html_(self) -> str:
@@ -225,6 +228,7 @@ class Front:
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """
+        check_kind("path", path, (str, PathLike), "the name of a file")
         try:
             front = cls(**read_fields(Path(path).read_bytes()))
             as_preference(front.alphas, len(front.tasks))
@@ -257,13 +261,20 @@ def _one_per_task(
     values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(tasks) or not all(isinstance(value, kind) for value in values):
         wanted = "names" if kind is str else "True or False" if kind is bool else "a number"
-        raise UsageError(f"{name} must hold {wanted}, one per task, got {given!r}")
+        raise UsageError(f"{name} must hold {wanted}, one per task, got {shown(given)}")
     return values
 
 
 def _table(name: str, given: Tensor, dtype: torch.dtype, columns: int) -> Tensor:
     # A copy: a front must not change when the caller's tensor does.
-    table = torch.as_tensor(given).detach().to("cpu", dtype, copy=True)
+    try:
+        table = torch.as_tensor(given).detach()
+        if table.is_complex():
+            raise TypeError("complex numbers have no order")
+        table = table.to("cpu", dtype, copy=True)
+    except Exception as error:  # torch has many kinds for what is no table of numbers
+        reason = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"{name} must be a table of numbers: {reason}") from None
     if table.ndim != 2 or table.shape[1] != columns or len(table) == 0:
         expected = f"[n, {columns}], one row per point and one column per task"
         raise UsageError(f"{name} must have shape {expected}, got {list(table.shape)}")

@@ -71,12 +71,7 @@ def _to_json(front: "Front") -> str:
         table = getattr(front, key)
         if table is not None:
             # numpy's str is the shortest text that gives the same float32 or float64 back.
-            rows = [", ".join(_number(str(x)) for x in row) for row in table.numpy()]
+            rows = [", ".join(str(x) for x in row) for row in table.numpy()]
             body = ",\n".join(f"    [{row}]" for row in rows)
             lines.append(f'  "{key}": [\n{body}\n  ]')
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _number(text: str) -> str:
-    """JSON has no infinity; an infinite loss becomes null, and comes back as nan."""
-    return text if math.isfinite(float(text)) else "null"

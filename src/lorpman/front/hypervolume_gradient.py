@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lorpman.front.dominance import Floats, non_dominated_mask
+from lorpman.errors import UsageError, check_kind
+from lorpman.front.dominance import Floats, as_array, non_dominated_mask
 from lorpman.front.hypervolume import hypervolume
 
 
@@ -31,9 +32,12 @@ def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float
     tensor([[-0.5000, -1.0000],
             [-1.0000, -0.5000]])
     """
+    check_kind("points", points, Tensor, "a tensor [n, m]")
+    if points.ndim != 2 or not points.is_floating_point() or points.is_meta:
+        raise UsageError(f"points must be floats [n, m], got {points.dtype} {list(points.shape)}")
     given = points.detach().cpu().double().numpy()
     n, m = given.shape
-    edge = np.broadcast_to(np.asarray(reference, dtype=np.float64), (m,))
+    edge = np.broadcast_to(as_array("reference", reference), (m,))
     result = np.zeros((n, m))
     inside = np.flatnonzero((given < edge).all(1) & np.isfinite(given).all(1))
     if len(inside):

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from lorpman._torch import BATCH_NORMS
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, whole_number
+from lorpman.front.finiteness import check_weights
 
 
 def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = None) -> int:
@@ -27,7 +28,10 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
 
     Raises:
         UsageError: If there are such layers but no batches.
+        NotFinite: If the batches gave statistics that are NaN or infinite.
     """
+    check_kind("network", network, nn.Module, "an nn.Module")
+    limit = None if limit is None else whole_number("limit", limit, least=0)
     norms = [m for m in network.modules() if isinstance(m, BATCH_NORMS) and m.track_running_stats]
     if not norms:
         return 0
@@ -50,4 +54,5 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
             module.training = mode
     if any(int(norm.num_batches_tracked or 0) == 0 for norm in norms):
         raise UsageError("no batches to re-estimate the BatchNorm statistics from")
+    check_weights(network, None)
     return len(norms)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lorpman.errors import UsageError
+from lorpman.errors import whole_number
 from lorpman.front.choice import Choice, Utility
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
@@ -72,8 +72,7 @@ def select(
     Raises:
         UsageError: If ``evaluations`` is negative, or the demand makes no sense.
     """
-    if evaluations < 0:
-        raise UsageError(f"evaluations must be 0 or more, got {evaluations}")
+    whole_number("evaluations", evaluations, least=0)
     demand: dict[str, Any] = {
         "at_least": at_least,
         "at_most": at_most,

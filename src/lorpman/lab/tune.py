@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from lorpman._files import Kind, check_target, parse_json
-from lorpman.errors import ProcessLost, TrainingDiverged, UsageError, need
+from lorpman.errors import NotFinite, ProcessLost, TrainingDiverged, UsageError, need
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.own_process import call_in_own_process
@@ -296,12 +296,12 @@ def _validation_hypervolume(
             progress=False,
             on_epoch=prune_if_hopeless,
         )
-    except TrainingDiverged:
+        validation = batches(splits.validation, EVALUATION_BATCH)
+        return float(evaluate(model, spec.tasks(), validation).hypervolume())
+    except (TrainingDiverged, NotFinite):
         # An answer too: these settings do not work, and need not be tried again.
         trial.set_user_attr("diverged", True)
         raise TrialPruned from None
-    validation = batches(splits.validation, EVALUATION_BATCH)
-    return float(evaluate(model, spec.tasks(), validation).hypervolume())
 
 
 def _is_done(study: Any, sweep: Sweep, trials: int) -> bool:

@@ -8,8 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, whole_number
 from lorpman.preference import Dirichlet, Sampler, grid
+
+
+def check_manifold(model: object) -> None:
+    """Refuse what is no manifold.
+
+    Raises:
+        UsageError: With how to make one.
+    """
+    check_kind("model", model, Manifold, "a manifold, such as lp.LowRank(network, num_tasks)")
 
 
 class Manifold(nn.Module, ABC):
@@ -27,9 +36,7 @@ class Manifold(nn.Module, ABC):
 
     def __init__(self, num_tasks: int) -> None:
         super().__init__()
-        if num_tasks < 1:
-            raise UsageError(f"num_tasks must be at least 1, got {num_tasks}")
-        self.num_tasks = num_tasks
+        self.num_tasks = whole_number("num_tasks", num_tasks)
 
     @abstractmethod
     def forward(self, x: Any, alpha: Tensor) -> Any:

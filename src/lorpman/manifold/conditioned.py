@@ -1,12 +1,12 @@
 """What COSMOS and FiLM share: a network that is told the preference."""
 
-import copy
 from abc import abstractmethod
 from typing import Any
 
 from torch import Tensor, nn
 
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_parameters import check_network
 from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import as_preference
@@ -26,7 +26,7 @@ class ConditionedManifold(Manifold):
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
         super().__init__(num_tasks)
         check_network(network, num_tasks)
-        self.network = copy.deepcopy(network)
+        self.network = copy_network(network)
 
     @abstractmethod
     def _at(self, x: Any, alpha: Tensor) -> Any:

@@ -1,6 +1,5 @@
 """PaMaL: one whole network per task, convexly combined."""
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from torch import Tensor, nn
 
 from lorpman._torch import reset_parameters
 from lorpman.errors import UsageError
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_parameters import hollow, shared_names
 from lorpman.manifold.parameter_manifold import ParameterManifold
 
@@ -108,7 +108,7 @@ def _starts(network: nn.Module, count: int) -> Iterator[nn.Module]:
     """``count`` networks that start independently; the first is the given one."""
     yield network
     for _ in range(count - 1):
-        fresh = copy.deepcopy(network)
+        fresh = copy_network(network)
         # Inner layers first: an outer one (attention) may have its own idea of their start.
         for module in reversed(list(fresh.modules())):
             reset_parameters(module)
@@ -125,7 +125,7 @@ def _beside(network: nn.Module, shared: str | Sequence[str] | None) -> frozenset
 
 
 def _fixed(network: nn.Module, fixed: str | Sequence[str]) -> frozenset[str]:
-    return frozenset(shared_names(network, fixed)) if fixed else frozenset()
+    return frozenset(shared_names(network, fixed, "fixed"))
 
 
 def _mean_cosine(gram: Tensor) -> float:

@@ -10,6 +10,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from lorpman.errors import UsageError
 from lorpman.manifold.conditioned import ConditionedManifold
+from lorpman.manifold.copying import copy_network
 
 
 class Cosmos(ConditionedManifold):
@@ -61,7 +62,7 @@ class Cosmos(ConditionedManifold):
     def solution(self, alpha: Tensor) -> nn.Module:
         with torch.no_grad():
             extra = self._extra(self._one(alpha)).clone()
-        return Appended(copy.deepcopy(self.network), extra)
+        return Appended(copy_network(self.network), extra)
 
 
 class Appended(nn.Module):

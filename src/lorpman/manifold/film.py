@@ -1,6 +1,5 @@
 """FiLM: one network whose features are scaled and shifted as the preference asks."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from torch.func import functional_call
 
 from lorpman.errors import UsageError
 from lorpman.manifold.conditioned import ConditionedManifold
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_call import arguments
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.shared_bottom import SharedBottom
@@ -81,7 +81,7 @@ class Film(ConditionedManifold):
 
     def solution(self, alpha: Tensor) -> nn.Module:
         with self._one_caller:
-            network = copy.deepcopy(self.network)
+            network = copy_network(self.network)
         buffers = dict(network.named_buffers())
         with torch.no_grad():
             for name, value in self._modulation(self._one(alpha)).items():

@@ -1,6 +1,5 @@
 """Finite fronts: one network, or k networks each at a preference of its own."""
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, shown
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import check_network, shared_names
 from lorpman.manifold.parameter_manifold import ParameterManifold
@@ -93,7 +93,8 @@ class Population(Manifold):
         shared: str | Sequence[str] | None = None,
         independent: bool = True,
     ) -> None:
-        alphas = torch.as_tensor(alphas)
+        if not isinstance(alphas, Tensor):
+            raise UsageError(f"alphas must be a tensor [k, m], got {shown(alphas)}")
         if alphas.ndim != 2 or len(alphas) == 0:
             raise UsageError(f"alphas must have shape [k, m], got {list(alphas.shape)}")
         super().__init__(alphas.shape[1])
@@ -102,7 +103,7 @@ class Population(Manifold):
             raise UsageError("alphas must differ, or one member could never be asked for")
         check_network(network, self.num_tasks)
         self.register_buffer("alphas", alphas)
-        self.members = nn.ModuleList(copy.deepcopy(network) for _ in alphas)
+        self.members = nn.ModuleList(copy_network(network) for _ in alphas)
         self._shared = frozenset(shared_names(network, shared))
         if independent:
             # The first keeps the given weights, which may be a start that was chosen with care.
@@ -119,7 +120,7 @@ class Population(Manifold):
         chosen = self.nearest(alpha)
         if chosen.ndim:
             raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
-        return copy.deepcopy(self.members[int(chosen)])
+        return copy_network(self.members[int(chosen)])
 
     def nearest(self, alpha: Tensor) -> Tensor:
         """Which member answers a preference.

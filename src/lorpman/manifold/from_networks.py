@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind
 from lorpman.manifold.shared_bottom import SharedBottom
 
 
@@ -19,6 +19,9 @@ def check_copies(models: Sequence[nn.Module]) -> None:
         UsageError: if there is none, or a name or shape in the state of one differs from the
             first one's.
     """
+    check_kind("models", models, Sequence, "a list of networks, one per task")
+    for model in models:
+        check_kind("every network", model, nn.Module, "an nn.Module")
     if not models:
         raise UsageError("from_models needs one network per task, got none")
     first = {name: value.shape for name, value in models[0].state_dict().items()}

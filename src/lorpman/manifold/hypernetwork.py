@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lorpman._torch import NORMS_WITH_STATISTICS
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, finite_number, whole_number
 from lorpman.manifold.network_parameters import hollow
 from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
 
@@ -33,7 +33,7 @@ class HyperManifold(ParameterManifold):
 
     def __init__(self, network: nn.Module, num_tasks: int, dropout: float) -> None:
         super().__init__(network, num_tasks)
-        if not 0 <= dropout < 1:
+        if not 0 <= finite_number("dropout", dropout) < 1:
             raise UsageError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.dropout = dropout
         self._shapes = {name: p.shape for name, p in self.network.named_parameters()}
@@ -261,5 +261,4 @@ def _bytes(size: int) -> str:
 
 
 def _at_least_one(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"{name} must be a whole number of at least 1, got {value!r}")
+    whole_number(name, value)

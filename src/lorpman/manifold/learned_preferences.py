@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import check_kind, whole_number
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler, dirichlet
 
@@ -32,9 +32,9 @@ class Learned(Manifold):
     references: Tensor
 
     def __init__(self, inner: Manifold, count: int) -> None:
+        check_kind("inner", inner, Manifold, "a manifold")
         super().__init__(inner.num_tasks)
-        if count < 1:
-            raise UsageError(f"count must be at least 1 reference vector, got {count}")
+        whole_number("count", count, why=" reference vector")
         self.inner = inner
         # Random, and so distinct: coincident references would never be pushed apart.
         self.register_buffer("references", dirichlet(inner.num_tasks, count))

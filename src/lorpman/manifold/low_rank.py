@@ -1,6 +1,5 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman._torch import is_transformed
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, finite_number
 from lorpman.manifold.adapters import (
     adapted_weights,
     adapter_at,
@@ -94,9 +93,7 @@ class LowRank(ParameterManifold):
         if budget is not None and rank != "auto":
             raise UsageError(f"budget belongs to rank='auto', found rank={rank!r}")
         self.merge = check_way(merge)
-        if not math.isfinite(scale):
-            raise UsageError(f"scale must be finite, got {scale}")
-        self.scale = float(scale)
+        self.scale = finite_number("scale", scale)
         self.energy_kept: dict[str, float] = {}
         self._shared = frozenset(shared_names(self.network, shared))
         self.deltas = nn.ModuleDict()
@@ -166,7 +163,7 @@ class LowRank(ParameterManifold):
         (1.0, 0.0)
         """
         check_copies(models)
-        if scale == 0:
+        if finite_number("scale", scale) == 0:
             raise UsageError("from_models needs a scale other than 0")
         model = cls(models[0], len(models), rank, scale, shared, budget=budget)
         centre(models, model.network)

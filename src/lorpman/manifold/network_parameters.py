@@ -1,10 +1,12 @@
 """Which parameters a network has, and whether a manifold can be built over it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torch import nn
 
-from lorpman.errors import UsageError
+from lorpman._torch import is_compiled
+from lorpman.errors import UsageError, shown
+from lorpman.manifold.copying import at
 from lorpman.manifold.shared_bottom import SharedBottom
 
 
@@ -25,6 +27,13 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
             f"the network has {len(network.heads)} heads, but num_tasks is {num_tasks}; "
             "give one head per task"
         )
+    compiled = [name for name, module in network.named_modules() if is_compiled(module)]
+    if compiled:
+        raise UsageError(
+            f"{at(compiled[0])} is compiled or scripted, and would keep the weights that it was "
+            "compiled with; pass it uncompiled, and compile the manifold: torch.compile(model), "
+            "or fit(..., compiled=True)"
+        )
     parameters = list(network.parameters())
     if not parameters:
         raise UsageError(f"{type(network).__name__} has no parameters to learn")
@@ -40,21 +49,46 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
         )
 
 
-def shared_names(network: nn.Module, shared: str | Sequence[str] | None) -> list[str]:
+def check_values(model: nn.Module) -> None:
+    """Refuse a model whose tensors have no values.
+
+    Args:
+        model: A manifold, or a network.
+
+    Raises:
+        UsageError: which names a parameter.
+    """
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        if value.is_meta:
+            raise UsageError(
+                f"'{name}' is on the meta device, where tensors have shapes and no values; build "
+                "the network on a real one, or load its weights first"
+            )
+
+
+def shared_names(
+    network: nn.Module, shared: str | Sequence[str] | None, called: str = "shared"
+) -> list[str]:
     """Names of the parameters that the tasks share, in the network's order.
 
     Args:
         network: Any module.
         shared: Prefixes of their names; by default the bottom of a :class:`SharedBottom`, else
             every parameter.
+        called: What the argument is called, for the error.
 
     Raises:
-        UsageError: if no parameter has one of the prefixes.
+        UsageError: if no parameter has one of the prefixes, or they are no names.
     """
     names = [name for name, _ in network.named_parameters()]
     if shared is None:
         shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
-    prefixes = [shared] if isinstance(shared, str) else list(shared)
+    prefixes = [shared] if isinstance(shared, str) else shared
+    if not isinstance(prefixes, Iterable) or not all(isinstance(p, str) for p in prefixes):
+        raise UsageError(
+            f"{called} must be a prefix of parameter names, or a list of them, got {shown(shared)}"
+        )
+    prefixes = list(prefixes)
     for prefix in prefixes:
         if not any(below(name, prefix) for name in names):
             top = sorted({name.split(".")[0] for name in names})

@@ -1,6 +1,5 @@
 """Manifolds in parameter space: one network, and its weights at every preference."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -14,6 +13,7 @@ from torch.func import functional_call
 from lorpman._torch import parameter_places, parameters_replaced
 from lorpman.manifold.activation_checkpointing import check_outputs, without_recomputation
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
 from lorpman.manifold.network_view import copy_sharing_weights
@@ -44,7 +44,7 @@ class ParameterManifold(Manifold):
     def __init__(self, network: nn.Module, num_tasks: int, share_weights: bool = False) -> None:
         super().__init__(num_tasks)
         check_network(network, num_tasks)
-        self.network = copy_sharing_weights(network) if share_weights else copy.deepcopy(network)
+        self.network = copy_sharing_weights(network) if share_weights else copy_network(network)
         # What a solution's parameters are to be, whatever training freezes or leaves empty.
         self._trainable = {name: p.requires_grad for name, p in network.named_parameters()}
         self._one_caller = OneCallerAtATime()
@@ -106,7 +106,7 @@ class ParameterManifold(Manifold):
             alpha = self._on_device(alpha)
             if alpha.ndim != 1:
                 raise ValueError(f"solution takes one preference [m], got {list(alpha.shape)}")
-            network = copy.deepcopy(self.network)
+            network = copy_network(self.network)
             parameters = dict(network.named_parameters())
             for name, value in self._vary(alpha[None]).items():
                 # Replaced, not copied into: a hollow network has no room for it.

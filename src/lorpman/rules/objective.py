@@ -13,7 +13,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor, nn
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind
 from lorpman.manifold.base import Manifold
 from lorpman.rules.base import Rule, Step
 
@@ -33,6 +33,19 @@ class Term(Rule):
         Returns:
             A scalar ``[]``.
         """
+
+    def __call__(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
+        """The value of the term; see :meth:`forward`.
+
+        Raises:
+            UsageError: If there is not one loss for every weight of every preference.
+        """
+        for name, value in (("alphas", alphas), ("losses", losses)):
+            check_kind(name, value, Tensor, "a tensor [b, m]")
+        if alphas.ndim != 2 or alphas.shape != losses.shape or losses.is_complex():
+            given = f"{list(alphas.shape)} and {list(losses.shape)} of {losses.dtype}"
+            raise UsageError(f"alphas and losses must both be real and [b, m], got {given}")
+        return super().__call__(alphas, losses, model)
 
     def backward(self, step: Step) -> None:
         """Back-propagate the value of the term."""

@@ -11,14 +11,17 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from lorpman.errors import TrainingDiverged, UsageError
-from lorpman.front.evaluate import evaluate
-from lorpman.manifold.base import Manifold
+from lorpman.errors import UsageError, whole_number
+from lorpman.front.evaluate import as_input, evaluate
+from lorpman.manifold.base import Manifold, check_manifold
+from lorpman.manifold.network_parameters import check_values
+from lorpman.manifold.own_weights import check_own_weights
 from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import Sampler
 from lorpman.rules.base import Rule, Step
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
 from lorpman.training import checkpoint as checkpoints
+from lorpman.training.divergence import LastStep, check_epoch, check_losses
 from lorpman.training.optimizers import Interval, MakeOptimizer, MakeScheduler
 from lorpman.training.options import (
     Checkpoints,
@@ -28,6 +31,7 @@ from lorpman.training.options import (
     group_options,
 )
 from lorpman.training.progress import Progress, progress_bar
+from lorpman.training.resumable_batches import capture, restore
 from lorpman.training.saving import Saver
 from lorpman.training.state import TrainingState
 from lorpman.training.stop_signals import stop_requests
@@ -116,11 +120,13 @@ def fit(
 
     Raises:
         UsageError: if options, tasks, data and model do not fit together.
-        TrainingDiverged: if a loss becomes NaN or infinite.
+        TrainingDiverged: if a loss or a weight becomes NaN or infinite; checkpoints are finite.
         TrainingInterrupted: if a signal ended training, after a checkpoint.
     """
     groups = group_options(placement, checkpoint, validation, **flat)
+    check_manifold(model)
     check_tasks(tasks, model.num_tasks)
+    check_values(model)
     _check_settings(epochs, window, freeze_epoch, averaging)
     if epochs > 1:
         check_repeatable(loader, "the loader")
@@ -178,6 +184,7 @@ def _train(
             began = time.perf_counter() - state.seconds
             state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
             _train_epoch(state, plan, bar, saver)
+            check_epoch(state, plan.tasks, plan.epochs)
             record = _finish_epoch(state, plan, began)
             history.append(record)
             bar.epoch(record.number, record.losses, record.hypervolume)
@@ -194,6 +201,8 @@ def _train_epoch(state: TrainingState, plan: _Plan, bar: Progress, saver: Saver)
     """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
     began = time.perf_counter() - state.seconds
     for batch in state.remaining_batches(plan.loader):
+        if state.last is None:
+            _check_networks(state, batch)
         losses = train_step(state, batch, plan.tasks, plan.draw, plan.window, plan.epochs)
         state.finish_step(losses)
         state.seconds = time.perf_counter() - began
@@ -233,10 +242,12 @@ def train_step(
         x, y = unpack(batch)
         # All preferences in one call: manifolds share work between them.
         outputs = state.placed.forward(x, alphas)
-        rows = [task_losses(select_output(outputs, j), y, tasks) for j in range(len(alphas))]
-        losses = torch.stack(rows)
+        # Rules that look ahead take losses without gradients.
+        trained = torch.is_grad_enabled()
+        networks = (select_output(outputs, j) for j in range(len(alphas)))
+        losses = torch.stack([task_losses(output, y, tasks, trained) for output in networks])
         # Before the backward pass: a NaN in one step's gradient would spoil all weights.
-        _check_finite(losses, alphas, tasks, state)
+        check_losses(losses, alphas, tasks, state)
         return losses
 
     # The gradient of sum_ji alpha_ji losses_ji + lambda_p R_p + lambda_o R_o, or of what the
@@ -259,7 +270,8 @@ def train_step(
 
     # Step on theta_0, A, B and the heads; on A, B and perhaps heads once theta_0 is frozen.
     state.placed.optimizer.step()
-    return step.losses.detach()
+    state.last = LastStep(batch, alphas, step.losses.detach())
+    return state.last.losses
 
 
 def _finish_epoch(state: TrainingState, plan: _Plan, began: float) -> Epoch:
@@ -289,26 +301,21 @@ def _hypervolume(state: TrainingState, tasks: Sequence[Task], validation: Valida
 
 
 def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averaging: float) -> None:
-    if epochs < 1:
-        raise UsageError(f"epochs must be at least 1, got {epochs}")
-    if window < 1:
-        raise UsageError(f"window must be at least 1, got {window}")
-    if freeze_epoch is not None and freeze_epoch < 0:
-        raise UsageError(f"freeze_epoch must be 0 or more, got {freeze_epoch}")
+    whole_number("epochs", epochs)
+    whole_number("window", window)
+    if freeze_epoch is not None:
+        whole_number("freeze_epoch", freeze_epoch, least=0)
     if not 0 <= averaging < 1:
         raise UsageError(f"averaging must be at least 0 and below 1, got {averaging}")
+    if not torch.is_grad_enabled():
+        where = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
+        raise UsageError(f"training needs gradients, found torch.{where}(); call fit outside of it")
 
 
-def _check_finite(
-    losses: Tensor, alphas: Tensor, tasks: Sequence[Task], state: TrainingState
-) -> None:
-    """Stop at the first loss that is NaN or infinite, and say which it is."""
-    if torch.isfinite(losses).all():
-        return
-    j, i = (~torch.isfinite(losses)).nonzero()[0].tolist()
-    preference = ", ".join(f"{a:.3g}" for a in alphas[j].tolist())
-    raise TrainingDiverged(
-        f"the loss of task '{tasks[i].name}' became {losses[j, i].item()} at epoch "
-        f"{state.epoch + 1}, step {state.steps + 1}, preference ({preference}); check this "
-        "task's data or lower the learning rate"
-    )
+def _check_networks(state: TrainingState, batch: Any) -> None:
+    """Try the networks on a first batch, and leave everything as it was."""
+    before = capture(())
+    try:
+        check_own_weights(state.model, as_input(unpack(batch)[0], state.model))
+    finally:
+        restore(before, ())

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from torch import Tensor
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, whole_number
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -26,7 +27,8 @@ class Checkpoints:
             CPU the result has the same bits as without the interruption.
 
     Raises:
-        UsageError: if ``every`` is below 1.
+        UsageError: if ``every`` is no whole number of at least 1, or if there is no path to resume
+            from.
     """
 
     path: Path | str | None = None
@@ -34,8 +36,12 @@ class Checkpoints:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        if self.every is not None and self.every < 1:
-            raise UsageError(f"checkpoint_every must be at least 1 step, got {self.every}")
+        check_kind("checkpoint", self.path, (str, PathLike, type(None)), "the name of a file")
+        check_kind("resume", self.resume, bool, "True or False")
+        if self.every is not None:
+            whole_number("checkpoint_every", self.every, why=" step")
+        if self.resume and self.path is None:
+            raise UsageError("resume needs a file to go on from; pass checkpoint='run.safetensors'")
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ def group_options(
         twice = [name for name in names if name in flat]
         if given and twice:
             raise UsageError(f"{twice[0]} belongs into {group}, which was given too; put it there")
+    check_kind("placement", placement, (Placement, type(None)), "an lp.Placement")
     if placement is None:
         placement = Placement(
             flat.get("fabric"), flat.get("own_preferences", False), flat.get("compiled", False)

@@ -8,6 +8,7 @@ import torch
 
 from lorpman.errors import TrainingInterrupted
 from lorpman.training import checkpoint
+from lorpman.training.divergence import check_checkpoint
 from lorpman.training.options import Checkpoints
 from lorpman.training.processes import agree
 from lorpman.training.state import TrainingState
@@ -50,6 +51,7 @@ class Saver:
             loader: The data, whose random states are saved too.
 
         Raises:
+            TrainingDiverged: if something is not finite; nothing is saved then.
             TrainingInterrupted: after the checkpoint, if a signal has come.
         """
         self._save(state, loader, True)
@@ -62,6 +64,7 @@ class Saver:
         if not due and not signal:
             return
         content = state.as_checkpoint(loader)
+        check_checkpoint(content)
         if state.fabric.is_global_zero:
             checkpoint.save(content, self._path)
         if signal:

@@ -10,11 +10,13 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from lorpman.errors import UsageError
+from lorpman.errors import NotFinite, UsageError, check_kind
+from lorpman.front.finiteness import describe_bad
 from lorpman.manifold.base import Manifold
 from lorpman.rules.base import Rule
 from lorpman.rules.objective import Linear
 from lorpman.training import checkpoint
+from lorpman.training.divergence import LastStep
 from lorpman.training.optimizers import (
     Interval,
     MakeOptimizer,
@@ -65,6 +67,7 @@ class TrainingState:
         placement = placement or Placement()
         self.model = model
         self.rule = Linear() if objective is None else objective
+        check_kind("objective", self.rule, Rule, "a rule, such as lp.Linear()")
         # Before the optimiser is made: a rule may add parameters of its own here.
         self.rule.prepare(model)
         self.optimizer = make_optimizer(optimizer, model, self.rule)
@@ -91,6 +94,8 @@ class TrainingState:
         self.last_rate = 0.0
         """The learning rate of the last step."""
         self.batches: ResumableBatches | None = None
+        self.last: LastStep | None = None
+        """The last step that was taken here; None before the first one."""
 
     def begin_epoch(self, epochs: int, freeze_epoch: int | None, freeze_heads: bool) -> None:
         """Let the model shrink before the first step of an epoch, and freeze it when it is time.
@@ -295,8 +300,12 @@ def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> Non
         path: Where they are from, for the message.
 
     Raises:
-        UsageError: if they are of another network; one line says which weight does not fit.
+        UsageError: if they are of another network, or are not finite; one line says which weight
+            does not fit.
     """
+    bad = describe_bad({f"'{name}'": value for name, value in weights.items()}, masked=True)
+    if bad is not None:
+        raise NotFinite(f"checkpoint {path} is of a training that went wrong: {bad}; train again")
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

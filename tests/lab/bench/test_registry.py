@@ -6,7 +6,7 @@ from lorpman.lab.bench.registry import ROWS, STUDIES
 def test_names_differ_so_that_only_can_choose():
     names = [part.name for part in (*ROWS, *STUDIES)]
     assert len(set(names)) == len(names)
-    assert len(ROWS) == 12
+    assert len(ROWS) == 13
 
 
 def test_every_target_is_positive_and_has_a_known_unit():

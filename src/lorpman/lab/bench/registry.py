@@ -1,6 +1,7 @@
 """All parts of the benchmark: rows, which have a target, and studies, which have none."""
 
 from lorpman.lab.bench import (
+    finiteness_row,
     inference_rows,
     memory_row,
     step_rows,
@@ -83,6 +84,13 @@ ROWS = (
         "hypervolume after an epoch against the epoch, CIFAR-100, m=20",
         0.02,
         watching_rows.twenty_tasks,
+        "%",
+    ),
+    BenchmarkRow(
+        "finiteness",
+        "looking for NaN and infinity after an epoch against the epoch, MultiMNIST",
+        0.01,
+        finiteness_row.finiteness,
         "%",
     ),
 )

@@ -59,11 +59,11 @@ def export_from_run(
         card["front"] = _describe_front(model, tasks, splits)
         return ExportedFromRun(export(model, None, to, example, outputs=names, card=card), card)
     network = model.solution(alpha).eval()
-    card["scores"] = _scores(network, tasks, splits)
+    card["scores"] = _scores(network, tasks, splits, alpha)
     if recalibrate_from:
         before = card["scores"]
         card["recalibrated"] = _recalibrate(network, spec, splits, recalibrate_from, before)
-        card["scores"] = _scores(network, tasks, splits)
+        card["scores"] = _scores(network, tasks, splits, alpha)
     return ExportedFromRun(export_network(network, alpha, to, example, names, card), card)
 
 
@@ -72,13 +72,15 @@ def _example(splits: Splits) -> Any:
     return next(iter(batches(splits.test, _EXAMPLES)))[0]
 
 
-def _scores(network: nn.Module, tasks: list[Task], splits: Splits) -> dict[str, dict[str, float]]:
+def _scores(
+    network: nn.Module, tasks: list[Task], splits: Splits, alpha: Tensor
+) -> dict[str, dict[str, float]]:
     """By split, then by task."""
     by_split = {}
     with torch.no_grad():
         for split in ("validation", "test"):
             loader = batches(getattr(splits, split), EVALUATION_BATCH)
-            ((scores, _),) = scores_of([network], tasks, loader)
+            ((scores, _),) = scores_of([network], tasks, loader, alpha[None])
             by_split[split] = _by_task(tasks, scores)
     return by_split
 
