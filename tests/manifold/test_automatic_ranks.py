@@ -235,3 +235,9 @@ def test_a_run_stores_and_shows_its_ranks(tmp_path):
 def test_bad_ranks_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         lp.LowRank(_network(), 2, **options)
+
+
+def test_every_epoch_notes_ranks_and_parameters():
+    model = lp.LowRank(_network(), 2, rank="auto", budget=300)
+    assert model.trace() == {"ranks": model.ranks(), "parameters": model.num_parameters()}
+    assert lp.LowRank(_network(), 2).trace() == {}

@@ -4,7 +4,7 @@ from torch import nn
 
 import lorpman as lp
 from lorpman.manifold.finite import rays
-from lorpman.rules.balancer import Row, Weighting
+from lorpman.rules.balancer import Row, Weighting, require_population
 from lorpman.rules.task_gradients import task_gradients
 from rules.small import assert_left, gradients_of, make_step, network, one_step
 
@@ -67,3 +67,8 @@ def test_feature_methods_need_a_shared_bottom():
             rule.prepare(lp.Single(nn.Linear(4, 2), 2))
         with pytest.raises(lp.UsageError, match="found Population"):
             rule.prepare(lp.Population(network(), rays(2, 2)))
+
+
+def test_a_population_of_one_is_one():
+    population = lp.Population(network(), 2, rays(2, 1))
+    assert require_population(lp.rules.PMTL(), population) is population

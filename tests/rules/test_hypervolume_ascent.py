@@ -45,3 +45,8 @@ def test_weights_are_constants():
 def test_a_negative_warmup_is_refused():
     with pytest.raises(lp.UsageError, match="warmup_epochs"):
         lp.HypervolumeAscent(warmup_epochs=-1)
+
+
+def test_the_defaults_are_those_of_phn_hvi():
+    rule = lp.HypervolumeAscent()
+    assert (rule.reference, rule.cosine, rule.warmup_epochs) == (2.0, 5.0, 1)

@@ -60,3 +60,9 @@ def test_it_is_printed_with_its_options():
     assert repr(MultiForward(as_printed=True, chain=True)) == (
         "MultiForward(as_printed=True, chain=True)"
     )
+
+
+def test_equal_weights_are_no_edge_of_a_chain():
+    """Neither of two equal preferences must have the lower loss."""
+    alphas, losses = torch.tensor([[0.5], [0.5]]), torch.tensor([[0.1], [0.9]])
+    assert multi_forward(alphas, losses, chain=True).item() == 0.0

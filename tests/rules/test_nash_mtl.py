@@ -100,3 +100,8 @@ def test_updates_are_at_least_every_step():
     with pytest.raises(lp.UsageError, match="update_every must be at least 1, got 0"):
         lp.rules.NashMTL(update_every=0)
     assert lp.rules.NashMTL().max_norm == 1.0
+
+
+def test_the_players_bargain_anew_in_every_step_by_default():
+    rule = lp.rules.NashMTL()
+    assert (rule.update_every, rule.max_norm) == (1, 1.0)

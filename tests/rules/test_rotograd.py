@@ -145,3 +145,8 @@ def test_a_rotation_is_as_large_as_the_heads_input_up_to_a_limit():
 def test_a_network_without_rotations_is_refused():
     with pytest.raises(lp.UsageError, match="with_rotations"):
         lp.rules.RotoGrad().prepare(lp.Single(network(), 2))
+
+
+def test_rotations_are_slower_than_the_network_by_default():
+    rule = lp.rules.RotoGrad()
+    assert (rule.rate, rule.burn_in) == (0.1, 20)

@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +83,9 @@ class Problem:
             self._check_tasks(self.tasks)
         if self.source is None:
             # Frames: this one, the dataclass's __init__, and whoever makes the problem.
-            object.__setattr__(self, "source", _hash_of_maker(sys._getframe(2).f_globals))
+            here = inspect.currentframe()
+            maker = here and here.f_back and here.f_back.f_back
+            object.__setattr__(self, "source", _hash_of_maker(maker.f_globals if maker else {}))
 
     def preset(self) -> Preset:
         """The problem's settings, for all methods and by method."""
