@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-from command_line import refused
+from command_line import run
+
+
+def refused(capsys, *arguments):
+    """The one line of refusal, behind what was said while opening."""
+    code, out, err = run(capsys, *arguments)
+    *before, line = err.splitlines()
+    assert code == 2
+    assert out == ""
+    assert line.startswith("lorpman: ")
+    assert not any("Traceback" in other or other.startswith("lorpman: ") for other in before)
+    return line
 
 
 def test_bad_input_is_one_line(capsys, tmp_path, trained):

@@ -34,7 +34,7 @@ def test_select_chooses_on_validation_and_reports_on_test(capsys, trained):
         (["--at-least", "left", "--knee"], "--at-least expects task=number, found 'left'"),
         (["--at-most", "left=0.3", "--knee"], "at_most cannot bound 'left'"),
         (["--utility", "left=-1"], "a weight must be 0 or more"),
-        (["--target", "left=nan"], "must be finite"),
+        (["--target", "left=nan"], "must be a finite number"),
         (["--target", "left=1", "--target", "left=0.5"], "--target expects each task once"),
         (["--utility", "left=0"], "--utility needs a weight above 0"),
     ],

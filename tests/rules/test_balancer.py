@@ -70,5 +70,5 @@ def test_feature_methods_need_a_shared_bottom():
 
 
 def test_a_population_of_one_is_one():
-    population = lp.Population(network(), 2, rays(2, 1))
+    population = lp.Population(network(), rays(2, 1))
     assert require_population(lp.rules.PMTL(), population) is population

@@ -52,7 +52,7 @@ def test_impartial_losses_are_scaled_and_pay_for_it():
     assert rule.scales.tolist() == [0.0, 0.0]
     with torch.no_grad():
         rule.scales[0] = math.log(2)
-    value = rule(None, torch.tensor([[1.0, 3.0]]), None).item()
+    value = rule(torch.ones(1, 2), torch.tensor([[1.0, 3.0]]), None).item()
     assert value == pytest.approx(2 * 1 - math.log(2) + 3)
 
 

@@ -68,7 +68,7 @@ def test_an_objective_reads_as_its_formula():
 
 def test_an_objective_without_terms_has_a_gradient_of_zero():
     losses = torch.rand(3, 2, requires_grad=True)
-    (0.0 * Linear())(None, losses, None).backward()
+    (0.0 * Linear())(torch.ones_like(losses), losses, None).backward()
     assert torch.equal(losses.grad, torch.zeros(3, 2))
 
 

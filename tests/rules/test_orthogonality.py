@@ -8,6 +8,9 @@ from lorpman import LowRank, Orthogonality, UsageError
 from lorpman.rules.orthogonality import orthogonality
 from properties import randomise
 
+# The term looks at the model alone.
+_UNUSED = torch.ones(1, 2)
+
 
 def _model(num_tasks=2, rank=3):
     model = LowRank(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), num_tasks, rank)
@@ -24,12 +27,14 @@ def test_orthogonality_is_the_papers_formula(seed, m):
         flat = delta.dense().flatten(1)
         w = flat / flat.norm(dim=1, keepdim=True)
         expected += (w @ w.T - torch.eye(m)).square().sum() / len(model.low_rank_deltas())
-    torch.testing.assert_close(Orthogonality()(None, None, model), expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        Orthogonality()(_UNUSED, _UNUSED, model), expected, atol=1e-5, rtol=1e-4
+    )
 
 
 def test_orthogonality_at_the_start_is_zero_with_finite_gradients():
     model = LowRank(nn.Linear(6, 5), 2)
-    value = Orthogonality()(None, None, model)
+    value = Orthogonality()(_UNUSED, _UNUSED, model)
     value.backward()
     assert value == 0
     assert all(torch.isfinite(p.grad).all() for p in model.deltas.parameters())
@@ -43,12 +48,12 @@ def test_orthogonality_ignores_the_scale_of_the_deltas():
 
 def test_orthogonality_takes_a_fresh_subset_above_three_tasks():
     model = _model(num_tasks=6)
-    values = {round(Orthogonality()(None, None, model).item(), 6) for _ in range(20)}
+    values = {round(Orthogonality()(_UNUSED, _UNUSED, model).item(), 6) for _ in range(20)}
     assert len(values) > 3
     # Over many subsets, its mean is that of all pairs, scaled to the pairs of a subset.
     deltas = model.low_rank_deltas().values()
     everything = torch.stack([orthogonality(delta.gram()) for delta in deltas]).mean()
-    mean = torch.stack([Orthogonality()(None, None, model) for _ in range(2000)]).mean()
+    mean = torch.stack([Orthogonality()(_UNUSED, _UNUSED, model) for _ in range(2000)]).mean()
     torch.testing.assert_close(mean, everything * (3 * 2) / (6 * 5), rtol=0.1, atol=0)
 
 

@@ -23,5 +23,5 @@ def test_it_is_half_the_scaled_losses_and_their_scales():
     rule = lp.rules.UncertaintyWeighting(initial=math.log(2))
     rule.prepare(lp.Single(nn.Linear(1, 1), 2))
     close(rule.scales.detach(), [math.log(2)] * 2, 1e-6)
-    value = rule(None, torch.tensor([[4.0, 6.0]]), None).item()
+    value = rule(torch.ones(1, 2), torch.tensor([[4.0, 6.0]]), None).item()
     assert value == pytest.approx(0.5 * (2 + 3 + 2 * math.log(2)))

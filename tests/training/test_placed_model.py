@@ -41,7 +41,8 @@ def test_networks_run_in_the_precision_of_the_run(precision, rule):
     history = _fit(model, None if rule is None else rule(), _fabric(precision))
     assert history[-1].losses["left"] < history[0].losses["left"]
     dtype = torch.float64 if precision == "64-true" else torch.bfloat16
-    assert {part.dtype for output in seen for part in output} == {dtype}
+    # The last ones: what comes before the first step is tried in the model's own precision.
+    assert {part.dtype for output in seen[-3:] for part in output} == {dtype}
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])

@@ -47,10 +47,11 @@ def test_only_what_a_figure_draws_is_kept_of_an_epoch(directory):
     assert all(float(f"{loss:.6g}") == loss for loss in note["losses"].values())
 
 
-def test_a_loss_that_json_cannot_hold_is_no_number_again(directory):
+def test_a_loss_that_is_no_number_is_refused(directory):
     described = record_run(directory).to_json()
     described["front"]["losses"][0][0] = None
-    assert RunRecord.from_json(described).front.losses[0, 0].isnan()
+    with pytest.raises(UsageError, match="losses must be finite"):
+        RunRecord.from_json(described)
 
 
 def test_anything_else_is_refused(tmp_path):
