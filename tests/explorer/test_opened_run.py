@@ -8,6 +8,7 @@ import pytest
 
 from asking import Asker, serving
 from browser import click_point
+from lorpman._files import owning
 from lorpman.errors import UsageError
 from lorpman.explorer.opened_run import open_runs
 from lorpman.explorer.report import write_report
@@ -64,7 +65,8 @@ def with_nan_weights(run, copy):
     shutil.copytree(run, copy)
     content = checkpoint.load(copy / "checkpoint.safetensors")
     next(iter(content["model"].values())).view(-1)[0] = math.nan
-    checkpoint.save(content, copy / "checkpoint.safetensors")
+    with owning(copy):
+        checkpoint.save(content, copy / "checkpoint.safetensors")
     return copy
 
 

@@ -70,7 +70,7 @@ def test_a_failure_stops_no_other(tmp_path):
 
 def test_a_process_that_is_killed_loses_only_its_run_which_is_done_again(tmp_path, alone):
     specs = _specs(tmp_path)
-    killer = threading.Thread(target=_kill_one_training, args=(tmp_path,))
+    killer = threading.Thread(target=_kill_one_training, args=(tmp_path, _children(os.getpid())))
     killer.start()
     assert train_runs(specs, tmp_path, Workers(jobs=2)) == {}
     killer.join()
@@ -78,12 +78,12 @@ def test_a_process_that_is_killed_loses_only_its_run_which_is_done_again(tmp_pat
     assert _scores(specs) == alone
 
 
-def _kill_one_training(folder):
-    """Kill the process that holds the directory of a run that has begun."""
+def _kill_one_training(folder, others):
+    """Kill a process that trains: none of the ``others`` that were there before, such as a browser."""
     _wait_for(lambda: list(folder.glob("*/metrics.jsonl")))
-    me = os.getpid()
-    children = [int(pid) for pid in _children(me)]
-    os.kill(children[0], signal.SIGKILL)
+    new = [pid for pid in _children(os.getpid()) if pid not in others]
+    trains = [pid for pid in new if b"tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(int(trains[0]), signal.SIGKILL)
     (folder / "killed").touch()
 
 
