@@ -79,7 +79,7 @@ def test_a_process_that_is_killed_loses_only_its_run_which_is_done_again(tmp_pat
 
 
 def _kill_one_training(folder, others):
-    """Kill a process that trains: none of the ``others`` that were there before, such as a browser."""
+    """Kill a process that trains: none of the ``others``, such as a browser, from before."""
     _wait_for(lambda: list(folder.glob("*/metrics.jsonl")))
     new = [pid for pid in _children(os.getpid()) if pid not in others]
     trains = [pid for pid in new if b"tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
