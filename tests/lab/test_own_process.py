@@ -3,11 +3,13 @@ import signal
 import subprocess
 import sys
 import threading
+import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lorpman.errors import ProcessLost, TrainingInterrupted, UsageError
-from lorpman.lab.own_process import call_in_own_process
+from lorpman.lab.own_process import call_in_own_process, packed
 
 
 def test_a_function_that_no_module_holds_is_called_elsewhere():
@@ -89,3 +91,17 @@ PROBLEM = lp.Problem(
     problem = find_problem(str(file))
     file.unlink()
     assert call_in_own_process(lambda given: given.network().in_features, problem) == 3
+
+
+def test_runs_are_packed_from_threads_while_a_problem_file_is_open(monkeypatch):
+    problem_file = types.ModuleType("mine")
+    problem_file.__source__ = "PROBLEM = None"
+    monkeypatch.setitem(sys.modules, "mine", problem_file)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            calls = [threads.submit(packed, print, ()) for _ in range(200)]
+            assert len({call.result() for call in calls}) == 1
+    finally:
+        sys.setswitchinterval(interval)

@@ -21,6 +21,8 @@ _START = (
     "from lorpman.lab.own_process import answer; answer()"
 )
 _SECONDS_TO_SAVE = 30.0
+# What cloudpickle sends by value is a setting of the whole process; runs are sent from threads.
+_PACKING = threading.Lock()
 
 
 def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -56,15 +58,16 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
     """A call as bytes, for another process that knows neither this script nor problem files."""
-    # Files of problems are modules that only this process has, perhaps changed on disk since.
-    modules = [one for one in list(sys.modules.values()) if _is_problem_file(one)]
-    for module in modules:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        content: bytes = cloudpickle.dumps((function, arguments))
-    finally:
+    with _PACKING:
+        # Problem files are modules that only this process has, perhaps changed on disk since.
+        modules = [one for one in list(sys.modules.values()) if _is_problem_file(one)]
         for module in modules:
-            cloudpickle.unregister_pickle_by_value(module)
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            content: bytes = cloudpickle.dumps((function, arguments))
+        finally:
+            for module in modules:
+                cloudpickle.unregister_pickle_by_value(module)
     return content
 
 
