@@ -17,6 +17,7 @@ PROBLEMS = {
     "multidigits": "multidigits:PROBLEM",
     "multimnist": "multimnist:PROBLEM",
     "multifashion": "multifashion:PROBLEM",
+    "multifashion-mnist": "multifashion:WITH_DIGITS",
     "census": "census:PROBLEM",
     "utkface": "utkface:PROBLEM",
     "cifar100": "cifar100:PROBLEM",
