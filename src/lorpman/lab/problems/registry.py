@@ -15,6 +15,7 @@ PROBLEMS = {
     "quadratic": "known_fronts:QUADRATIC",
     "ellipses": "known_fronts:ELLIPSES",
     "multidigits": "multidigits:PROBLEM",
+    "threedigits": "multidigits:THREE",
     "multimnist": "multimnist:PROBLEM",
     "multifashion": "multifashion:PROBLEM",
     "multifashion-mnist": "multifashion:WITH_DIGITS",
