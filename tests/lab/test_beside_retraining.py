@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from lorpman import Front, grid
-from lorpman.front.control import compete
+from lorpman.front.control import NO_TRADE_OFF, compete
 from lorpman.lab.beside_retraining import CONTROL_FRONT, control_front, control_preferences
 from lorpman.lab.compare import compare
-from lorpman.lab.comparison_table import NO_TRADE_OFF
 from lorpman.lab.runs.directory import read_spec
 
 QUICK = {"epochs": 1, "batch_size": 1000, "watch_samples": 0, "members": 3}
