@@ -17,6 +17,8 @@ from lorpman.lab.beside_retraining import (
 from lorpman.lab.datasets.splits import batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 
+_TOLD = ("regret", "reach", "order_on_losses")
+
 
 def explain_control(runs: Sequence[OpenedRun]) -> list[str]:
     """Sentences about opened runs beside the retrained networks that are opened with them.
@@ -33,7 +35,7 @@ def explain_control(runs: Sequence[OpenedRun]) -> list[str]:
             continue
         beside = _same_seed(run, retrained)
         found = _kept(run) if beside is None else _measured(run, beside)
-        if found is not None:
+        if found is not None and any(found[key] is not None for key in _TOLD):
             # With one run, everybody knows which.
             said.append(_sentence(found, f"{run.title}: " if len(runs) > 1 else ""))
         if beside is None and found is not None and found["compete"] is False:
@@ -93,7 +95,7 @@ def _front_at(run: OpenedRun, retrained: Front) -> Front | None:
 def _sentence(found: dict[str, Any], which: str) -> str:
     """Regret, reach and order, in words."""
     parts = []
-    regret, reach, order = (found[key] for key in ("regret", "reach", "order_on_losses"))
+    regret, reach, order = (found[key] for key in _TOLD)
     if regret is not None:
         parts.append(
             f"the weighted loss is {abs(regret):.1%} {'lower' if regret < 0 else 'higher'} than "
