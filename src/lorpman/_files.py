@@ -171,7 +171,7 @@ def try_lock(descriptor: int) -> bool:
     nothing on disk. Where the file system has no locks, nothing is held, and nobody is refused.
 
     Args:
-        descriptor: of the open file or folder.
+        descriptor: Of the open file or folder.
 
     Returns:
         False if another process holds the lock.
@@ -192,11 +192,11 @@ def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
     """Hold the lock of ``folder`` (see :func:`try_lock`) inside this context.
 
     Args:
-        folder: an existing folder.
-        in_use: what to say if another process holds it.
+        folder: An existing folder.
+        in_use: What to say if another process holds it.
 
     Raises:
-        UsageError: another process holds it; with the message ``in_use``.
+        UsageError: If another process holds it; with the message ``in_use``.
     """
     # Windows cannot open folders, so nothing is held there.
     if os.name == "nt":

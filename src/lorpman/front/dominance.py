@@ -28,7 +28,7 @@ def non_dominated_mask(
         maximise: Whether bigger is better: one flag for all objectives, or one for each.
 
     Returns:
-        bool ``[n]``.
+        Bool ``[n]``.
 
     Raises:
         UsageError: If ``points`` is no table of finite numbers.
@@ -106,7 +106,7 @@ def best_rows(gains: Floats) -> NDArray[np.bool_]:
         gains: ``[n, m]``, where bigger is better.
 
     Returns:
-        bool ``[n]``.
+        Bool ``[n]``.
     """
     if gains.size == 0:
         return np.ones(len(gains), dtype=bool)

@@ -46,19 +46,19 @@ class ParetoModule(LightningModule):
     ``hypervolume``, for checkpoints and early stopping to watch.
 
     Args:
-        model: the manifold.
-        tasks: its m tasks.
-        objective: turns losses into gradients, as in :func:`lorpman.fit`.
-        optimizer: makes the optimiser from the parameters; by default Adam with rate 1e-3.
-        window: preferences per step.
-        concentration: of the Dirichlet distribution that they are drawn from.
-        freeze_epoch: before this epoch, counted from 0, the main weights stop; None for never.
-        freeze_heads: whether the heads stop with them.
-        alphas: the preferences ``[n, m]`` of the validation front; None for the manifold's own.
-        seed: of the preferences.
+        model: The manifold.
+        tasks: Its m tasks.
+        objective: Turns losses into gradients, as in :func:`lorpman.fit`.
+        optimizer: Makes the optimiser from the parameters; by default Adam with rate 1e-3.
+        window: Preferences per step.
+        concentration: Of the Dirichlet distribution that they are drawn from.
+        freeze_epoch: Before this epoch, counted from 0, the main weights stop; None for never.
+        freeze_heads: Whether the heads stop with them.
+        alphas: The preferences ``[n, m]`` of the validation front; None for the manifold's own.
+        seed: Of the preferences.
 
     Raises:
-        UsageError: if model, tasks and objective do not fit together.
+        UsageError: If model, tasks and objective do not fit together.
     """
 
     def __init__(

@@ -27,12 +27,12 @@ def load_added(group: Group, name: str, kind: type[_Row]) -> _Row:
     """Import what a package has added.
 
     Args:
-        group: to which group.
-        name: one of :func:`added_names`.
-        kind: what it must be.
+        group: To which group.
+        name: One of :func:`added_names`.
+        kind: What it must be.
 
     Raises:
-        UsageError: it cannot be imported, is something else, or calls itself by another name.
+        UsageError: If it cannot be imported, is something else, or calls itself by another name.
     """
     entry = next(iter(entry_points(group=group, name=name)))
     try:

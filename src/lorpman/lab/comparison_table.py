@@ -59,13 +59,13 @@ class Comparison:
     """The rows of a comparison, and why a run is missing.
 
     Args:
-        problem: the name of the problem.
+        problem: The name of the problem.
         scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
-        recipe: the recipe that all settings started from, if there was one.
-        note: how the data differs from the official splits, if it does.
-        rows: one per method, in the order asked for.
-        failures: for each run that failed, by the name of its directory, the reason.
-        picture: the fronts, as a PNG, for notebooks.
+        recipe: The recipe that all settings started from, if there was one.
+        note: How the data differs from the official splits, if it does.
+        rows: One per method, in the order asked for.
+        failures: For each run that failed, by the name of its directory, the reason.
+        picture: The fronts, as a PNG, for notebooks.
     """
 
     problem: str

@@ -32,15 +32,15 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     script or a notebook work too. The script itself is not run again.
 
     Args:
-        function: what to call.
-        arguments: what to call it with.
+        function: What to call.
+        arguments: What to call it with.
 
     Returns:
         What the function returned.
 
     Raises:
-        ProcessLost: the process died before it could answer.
-        Exception: whatever the function raised.
+        ProcessLost: If the process died before it could answer.
+        Exception: Whatever the function raised.
     """
     question = pickle.dumps(sys.path) + packed(function, arguments)
     with tempfile.TemporaryDirectory(prefix="lorpman-") as folder:

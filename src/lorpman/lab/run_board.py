@@ -25,9 +25,9 @@ class WatchedRun:
     """One run of a comparison, as its directory tells.
 
     Args:
-        path: the run directory.
-        method: runs of one method take about the same time per epoch.
-        epochs: of the whole training.
+        path: The run directory.
+        method: Runs of one method take about the same time per epoch.
+        epochs: Of the whole training.
     """
 
     path: Path
@@ -66,8 +66,8 @@ def time_left(runs: Sequence[WatchedRun], at_once: int | None) -> float | None:
     Every epoch left takes as long as those of its method did, or as those of all methods.
 
     Args:
-        runs: all runs of the comparison.
-        at_once: how many can run at a time; None for as many as do now.
+        runs: All runs of the comparison.
+        at_once: How many can run at a time; None for as many as do now.
 
     Returns:
         None while no epoch is done.
@@ -108,9 +108,9 @@ class RunBoard:
     """Follows runs by their directories, wherever they are trained.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends; None for nobody.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends; None for nobody.
     """
 
     def __init__(
@@ -198,10 +198,10 @@ def watching(
     """A board that follows runs inside this context.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends, where no table is shown.
-        live: show a table, if standard error is a terminal.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends, where no table is shown.
+        live: Show a table, if standard error is a terminal.
 
     Yields:
         The board, to be told which runs begin and end.

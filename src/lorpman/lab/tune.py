@@ -41,13 +41,13 @@ class Sweep:
     """What is searched: one problem and method, and values to try for some settings.
 
     Args:
-        problem: the problem.
-        method: the name of the method.
-        seed: of every trial.
-        overrides: settings that all trials share.
-        ranges: the values to try.
+        problem: The problem.
+        method: The name of the method.
+        seed: Of every trial.
+        overrides: Settings that all trials share.
+        ranges: The values to try.
         scale: ``laptop`` for the preset's stated reduction.
-        recipe: the name of a recipe, if there is one.
+        recipe: The name of a recipe, if there is one.
     """
 
     problem: Problem
@@ -72,19 +72,19 @@ class Sweep:
         """Choose and check what is searched.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: the name of the method.
-            seed: of every trial.
-            overrides: settings that all trials share; they are not searched.
-            ranges: these take the place of the preset's.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: The name of the method.
+            seed: Of every trial.
+            overrides: Settings that all trials share; they are not searched.
+            ranges: These take the place of the preset's.
             scale: ``laptop`` for the preset's stated reduction.
-            recipe: the name of a recipe, if there is one.
+            recipe: The name of a recipe, if there is one.
 
         Returns:
             The sweep.
 
         Raises:
-            UsageError: there is nothing to search, or a value is not one that a run can have.
+            UsageError: If there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
         problem = spec.problem
@@ -159,18 +159,18 @@ def tune(
     otherwise Optuna's TPE chooses. A trial below the median of the others is ended early.
 
     Args:
-        sweep: what is searched.
-        trials: how many finished ones the study shall have.
+        sweep: What is searched.
+        trials: How many finished ones the study shall have.
         study_file: Optuna's journal; made if it is not there, continued if it is.
-        root: the data directory.
-        say: told one line about every trial.
-        workers: how many trials at once, and where; None for one after the other, here.
+        root: The data directory.
+        say: Told one line about every trial.
+        workers: How many trials at once, and where; None for one after the other, here.
 
     Returns:
         The Optuna study.
 
     Raises:
-        UsageError: ``trials`` is below 1, the file is something else, no trial came to its end,
+        UsageError: If ``trials`` is below 1, the file is something else, no trial came to its end,
             or workers are asked for that are not there.
     """
     if trials < 1:

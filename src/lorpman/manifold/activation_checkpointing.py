@@ -68,7 +68,7 @@ def check_outputs(outputs: Any, inputs: Any) -> None:
         inputs: What it was given; the search ends there, since what came before is not its work.
 
     Raises:
-        UsageError: if a node of that kind is among the operations between them.
+        UsageError: If a node of that kind is among the operations between them.
     """
     seen = {x.grad_fn for x in tree_leaves(inputs) if isinstance(x, Tensor)}
     waiting = [y.grad_fn for y in tree_leaves(outputs) if isinstance(y, Tensor)]

@@ -31,7 +31,7 @@ class Manifold(nn.Module, ABC):
         num_tasks: The number m of tasks, which is the length of a preference.
 
     Raises:
-        UsageError: if there is no task.
+        UsageError: If there is no task.
     """
 
     def __init__(self, num_tasks: int) -> None:
@@ -118,7 +118,7 @@ class Manifold(nn.Module, ABC):
             heads: Whether the heads are stopped too.
 
         Raises:
-            UsageError: if there are no main weights, as :attr:`can_freeze` tells.
+            UsageError: If there are no main weights, as :attr:`can_freeze` tells.
         """
         del heads
         raise UsageError(

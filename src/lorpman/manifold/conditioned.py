@@ -20,7 +20,7 @@ class ConditionedManifold(Manifold):
         num_tasks: The number m of tasks.
 
     Raises:
-        UsageError: if the network cannot be used.
+        UsageError: If the network cannot be used.
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:

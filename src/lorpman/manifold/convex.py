@@ -30,7 +30,7 @@ class Convex(ParameterManifold):
             :class:`SharedBottom`, else every parameter.
 
     Raises:
-        UsageError: if a prefix matches no parameter, nothing is left to combine, or the network
+        UsageError: If a prefix matches no parameter, nothing is left to combine, or the network
             cannot be used.
 
     >>> model = Convex(nn.Linear(6, 4), num_tasks=2)

@@ -29,7 +29,7 @@ class Cosmos(ConditionedManifold):
             parameters, in the order in which the network's modules were defined.
 
     Raises:
-        UsageError: if that layer is no plain Linear and no ungrouped Conv2d, or the network
+        UsageError: If that layer is no plain Linear and no ungrouped Conv2d, or the network
             cannot be used.
 
     >>> model = Cosmos(nn.Linear(6, 4), num_tasks=2)
@@ -100,7 +100,7 @@ def append(x: Any, extra: Tensor) -> Any:
         ``[n, k + m]`` or ``[n, c + m, h, w]``, or a list of these.
 
     Raises:
-        UsageError: if ``x`` is anything else.
+        UsageError: If ``x`` is anything else.
 
     >>> append(torch.zeros(2, 1), torch.ones(1, 3)).shape
     torch.Size([2, 4])

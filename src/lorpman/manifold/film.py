@@ -35,7 +35,7 @@ class Film(ConditionedManifold):
             follows it would undo the modulation.
 
     Raises:
-        UsageError: if a stage is no module of the network, its width cannot be told, there is no
+        UsageError: If a stage is no module of the network, its width cannot be told, there is no
             stage at all, or the network cannot be used.
 
     >>> net = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
@@ -119,7 +119,7 @@ class Modulated(nn.Module):
             ``[n, C, ...]``.
 
         Raises:
-            UsageError: if the stage's output has another number of channels.
+            UsageError: If the stage's output has another number of channels.
         """
         features = self.stage(*inputs)
         if features.ndim < 2 or features.shape[1] != len(self.scale):

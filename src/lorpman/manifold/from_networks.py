@@ -16,7 +16,7 @@ def check_copies(models: Sequence[nn.Module]) -> None:
         models: One network per task.
 
     Raises:
-        UsageError: if there is none, or a name or shape in the state of one differs from the
+        UsageError: If there is none, or a name or shape in the state of one differs from the
             first one's.
     """
     check_kind("models", models, Sequence, "a list of networks, one per task")

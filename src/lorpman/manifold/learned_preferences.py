@@ -22,7 +22,7 @@ class Learned(Manifold):
         count: How many reference vectors there are.
 
     Raises:
-        UsageError: if there is no reference vector.
+        UsageError: If there is no reference vector.
 
     >>> from lorpman.manifold.convex import Convex
     >>> Learned(Convex(nn.Linear(6, 4), num_tasks=2), count=5).preferences().shape

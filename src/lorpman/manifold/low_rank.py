@@ -68,7 +68,7 @@ class LowRank(ParameterManifold):
         frozen: Whether theta_0 stays as it came, for fine-tuning.
 
     Raises:
-        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+        UsageError: If a setting is out of range, a prefix matches no parameter, there is nothing
             to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
@@ -156,7 +156,7 @@ class LowRank(ParameterManifold):
             networks differ, the part of the squared differences that survived.
 
         Raises:
-            UsageError: if the networks are not copies of one architecture, or as for the class.
+            UsageError: If the networks are not copies of one architecture, or as for the class.
 
         >>> model = LowRank.from_models([nn.Linear(6, 4), nn.Linear(6, 4)], rank=4)
         >>> round(model.energy_kept["weight"], 3), model.energy_kept["bias"]

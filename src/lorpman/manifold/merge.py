@@ -40,7 +40,7 @@ def check_way(way: str) -> Way:
         way: "auto", "simple", "product" or "pairs".
 
     Raises:
-        UsageError: if it is none of them.
+        UsageError: If it is none of them.
     """
     if not _is_way(way):
         raise unknown("merge", way, get_args(Way))

@@ -18,7 +18,8 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
         num_tasks: The number of tasks, and of heads if the network is a :class:`SharedBottom`.
 
     Raises:
-        UsageError: with the reason.
+        UsageError: If it is no module, has compiled parts, has no parameters, lazy or sparse ones, or
+            has another number of heads than there are tasks.
     """
     if not isinstance(network, nn.Module):
         raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")
@@ -56,7 +57,7 @@ def check_values(model: nn.Module) -> None:
         model: A manifold, or a network.
 
     Raises:
-        UsageError: which names a parameter.
+        UsageError: If a tensor is on the meta device; the message names it.
     """
     for name, value in (*model.named_parameters(), *model.named_buffers()):
         if value.is_meta:
@@ -78,7 +79,7 @@ def shared_names(
         called: What the argument is called, for the error.
 
     Raises:
-        UsageError: if no parameter has one of the prefixes, or they are no names.
+        UsageError: If no parameter has one of the prefixes, or they are no names.
     """
     names = [name for name, _ in network.named_parameters()]
     if shared is None:

@@ -37,7 +37,7 @@ class ParameterManifold(Manifold):
             for manifolds that do not change them.
 
     Raises:
-        UsageError: if no manifold can be built over the network (no parameters, another number
+        UsageError: If no manifold can be built over the network (no parameters, another number
             of heads than tasks, lazy parameters, sparse gradients).
     """
 
@@ -73,7 +73,7 @@ class ParameterManifold(Manifold):
             does not depend on alpha is the parameter itself, or a view of it.
 
         Raises:
-            ValueError: if ``alpha`` does not lie on the simplex.
+            ValueError: If ``alpha`` does not lie on the simplex.
         """
         with self._one_caller:
             alpha = self._on_device(alpha)

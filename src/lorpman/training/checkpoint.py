@@ -45,11 +45,11 @@ def save(state: dict[str, Any], path: Path) -> None:
     What was at ``path`` before is kept at :func:`previous`.
 
     Args:
-        state: what :func:`load` gives back.
-        path: the file; never half written, whatever happens.
+        state: What :func:`load` gives back.
+        path: The file; never half written, whatever happens.
 
     Raises:
-        UsageError: if the state holds something else, or the file cannot be written.
+        UsageError: If the state holds something else, or the file cannot be written.
     """
     tensors: dict[str, Tensor] = {}
     packed = _pack(state, tensors)
@@ -93,7 +93,7 @@ def check_writable(path: Path) -> None:
     """Refuse to save where something else is; before training, which could be in vain.
 
     Raises:
-        UsageError: with what is there.
+        UsageError: If a place is taken by something else, or cannot be written to.
     """
     check_target(path, KIND)
     check_target(previous(path), KIND)
@@ -114,10 +114,10 @@ def load_latest(path: Path) -> dict[str, Any]:
     Also removes what writers that were killed have left beside it.
 
     Args:
-        path: where the newest one should be.
+        path: Where the newest one should be.
 
     Raises:
-        UsageError: if there is none, or both are damaged.
+        UsageError: If there is none, or both are damaged.
     """
     for leftover in temporaries(path):
         # Another process may be removing the same one.
@@ -152,7 +152,7 @@ def load_model(path: Path) -> dict[str, Any]:
     Unlike :func:`load_latest`, it takes no other file than the one that was asked for.
 
     Raises:
-        UsageError: if there is none, or it is damaged; the message names the one before it, if
+        UsageError: If there is none, or it is damaged; the message names the one before it, if
             that is whole.
     """
     try:
@@ -202,14 +202,14 @@ def load(path: Path) -> dict[str, Any]:
     """Read what :func:`save` wrote.
 
     Args:
-        path: the file.
+        path: The file.
 
     Returns:
         The state, with its tensors on the CPU.
 
     Raises:
-        DamagedCheckpoint: if the file is truncated, or a bit of it has changed.
-        UsageError: if there is no file, or it is not a checkpoint.
+        DamagedCheckpoint: If the file is truncated, or a bit of it has changed.
+        UsageError: If there is no file, or it is not a checkpoint.
     """
     try:
         with safe_open(path, framework="pt") as file:

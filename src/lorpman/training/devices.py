@@ -26,7 +26,7 @@ class Engine:
     """How many processes train a run, where, and with which numbers.
 
     Raises:
-        UsageError: for a number below 1, or a strategy or precision that is not known.
+        UsageError: For a number below 1, or a strategy or precision that is not known.
     """
 
     devices: int = 1
@@ -67,10 +67,10 @@ class Engine:
         """Refuse a global batch that cannot be shared out evenly.
 
         Args:
-            batch_size: samples in a step, over all processes.
+            batch_size: Samples in a step, over all processes.
 
         Raises:
-            UsageError: with the sizes that can.
+            UsageError: If the processes cannot share it; the message says which sizes they can.
         """
         devices, nodes = self._size()
         if batch_size % (devices * nodes):
@@ -83,7 +83,7 @@ class Engine:
         """Refuse several machines that nobody has told of each other; they would wait in vain.
 
         Raises:
-            UsageError: with the variables that are missing.
+            UsageError: If nothing tells where the others are; the message names what is missing.
         """
         launched = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "LSB_JOBID", "RANK")
         missing = [name for name in _OF_SEVERAL_MACHINES if name not in os.environ]
@@ -100,7 +100,7 @@ class Engine:
             loggers: Fabric's, to which every epoch is told.
 
         Raises:
-            UsageError: if this machine lacks the devices or the precision.
+            UsageError: If this machine lacks the devices or the precision.
         """
         # Imported here: commands that do not train should not wait for it.
         from lightning_fabric import Fabric

@@ -58,7 +58,7 @@ def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
         fabric: The processes.
 
     Raises:
-        ProcessLost: if a message to or from another process failed.
+        ProcessLost: If a message to or from another process failed.
     """
     try:
         yield

@@ -17,8 +17,8 @@ def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
     do not.
 
     Args:
-        fabric: the processes.
-        value: what this process says.
+        fabric: The processes.
+        value: What this process says.
         how: "mean" or "max".
 
     Returns:
@@ -34,8 +34,8 @@ def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
     """What each process has, in order of rank.
 
     Args:
-        fabric: the processes.
-        value: what this process has; it is pickled on the way.
+        fabric: The processes.
+        value: What this process has; it is pickled on the way.
     """
     if fabric.world_size == 1:
         return [value]
@@ -48,8 +48,8 @@ def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> N
     """Replace every gradient by its mean over all processes, in one message.
 
     Args:
-        fabric: the processes.
-        parameters: those whose gradients are replaced. Which of them have one must be the same on
+        fabric: The processes.
+        parameters: Those whose gradients are replaced. Which of them have one must be the same on
             every process.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]

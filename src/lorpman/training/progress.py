@@ -38,10 +38,10 @@ def progress_bar(
     """A live bar, plain lines when the output is no terminal, or nothing when disabled.
 
     Args:
-        enabled: whether anything is shown.
-        epochs: of the whole training.
-        done: epochs that were done before, in a run that is resumed.
-        steps: steps that were done of the epoch after those.
+        enabled: Whether anything is shown.
+        epochs: Of the whole training.
+        done: Epochs that were done before, in a run that is resumed.
+        steps: Steps that were done of the epoch after those.
         steps_per_epoch: None if that is not known; the bar then has no end.
     """
     if not enabled:
@@ -78,7 +78,7 @@ def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
     """Mean losses of an epoch and the validation hypervolume, on one line.
 
     Args:
-        losses: by task; from five tasks on, only their mean is shown.
+        losses: By task; from five tasks on, only their mean is shown.
         hypervolume: None for none.
 
     >>> describe({"left": 0.25, "right": 0.5}, 0.9)

@@ -43,14 +43,14 @@ class TrainingState:
     """Weights, optimiser, schedule, random numbers, and how far training has come.
 
     Args:
-        model: the manifold that is trained, in place.
-        objective: the rule; None for linear scalarisation.
-        optimizer: see :func:`~lorpman.training.optimizers.make_optimizer`.
-        scheduler: see :func:`~lorpman.training.optimizers.make_scheduler`.
-        scheduler_interval: whether the schedule moves with epochs or with steps.
-        placement: devices, processes and precision.
-        averaging: decay of the exponential mean of the weights; 0 for none.
-        seed: fixes the preferences; None to draw one from torch's global generator.
+        model: The manifold that is trained, in place.
+        objective: The rule; None for linear scalarisation.
+        optimizer: See :func:`~lorpman.training.optimizers.make_optimizer`.
+        scheduler: See :func:`~lorpman.training.optimizers.make_scheduler`.
+        scheduler_interval: Whether the schedule moves with epochs or with steps.
+        placement: Devices, processes and precision.
+        averaging: Decay of the exponential mean of the weights; 0 for none.
+        seed: Fixes the preferences; None to draw one from torch's global generator.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class TrainingState:
             The mean loss of every task over the epoch and all processes.
 
         Raises:
-            UsageError: if there was no step.
+            UsageError: If there was no step.
         """
         if self.steps == 0:
             raise UsageError("the loader is empty: nothing to train on")
@@ -237,7 +237,7 @@ class TrainingState:
             loader: Data like that of the interrupted training.
 
         Raises:
-            UsageError: if the checkpoint is damaged, or of another model, schedule or number of
+            UsageError: If the checkpoint is damaged, or of another model, schedule or number of
                 processes.
         """
         content = checkpoint.load_latest(path)
@@ -300,7 +300,7 @@ def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> Non
         path: Where they are from, for the message.
 
     Raises:
-        UsageError: if they are of another network, or are not finite; one line says which weight
+        UsageError: If they are of another network, or are not finite; one line says which weight
             does not fit.
     """
     bad = describe_bad({f"'{name}'": value for name, value in weights.items()}, masked=True)

@@ -53,19 +53,19 @@ def load(
     """Inputs ``[n, 3, 64, 64]``, targets 40 times ``[n]`` of 0 and 1, from ``root/celeba``.
 
     Args:
-        root: the data directory.
-        colours: how images are prepared, see above.
-        size: the images' side.
-        limit: use only so many images, chosen at random in each part of the official partition
+        root: The data directory.
+        colours: How images are prepared, see above.
+        size: The images' side.
+        limit: Use only so many images, chosen at random in each part of the official partition
             in proportion; for small machines. Only these are read.
-        seed: of that choice.
-        progress: show a bar while the images are read for the first time.
+        seed: Of that choice.
+        progress: Show a bar while the images are read for the first time.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: a file is missing or damaged, or the limit is out of range.
+        UsageError: If a file is missing or damaged, or the limit is out of range.
     """
     if colours not in _RESAMPLING:
         raise unknown("colours", colours, _RESAMPLING)

@@ -24,7 +24,7 @@ class Rows(Dataset[Any]):
         parts: ``(x, y)``, each of any structure; every tensor in it has the samples in front.
 
     Raises:
-        UsageError: the tensors have different lengths, or there are none.
+        UsageError: If the tensors have different lengths, or there are none.
     """
 
     gives_batches = True
@@ -57,10 +57,10 @@ class OfLoader(Dataset[Any]):
     Order and size of the batches are the run's: they decide its numbers, and are in its settings.
 
     Args:
-        loader: the loader.
+        loader: The loader.
 
     Raises:
-        UsageError: its order is neither sorted nor shuffled, and would be lost.
+        UsageError: If its order is neither sorted nor shuffled, and would be lost.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -87,10 +87,10 @@ def as_dataset(given: Any) -> Dataset[Any]:
     """A dataset with a length, of what a person gave for a split.
 
     Args:
-        given: a dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
+        given: A dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
 
     Raises:
-        UsageError: it is something else, or has no length.
+        UsageError: If it is something else, or has no length.
     """
     if isinstance(given, DataLoader):
         return OfLoader(given)
@@ -113,7 +113,7 @@ def collate(samples: list[Any]) -> Any:
     """Samples of any structure as one batch, as torch's ``default_collate``, and dataclasses.
 
     Args:
-        samples: of one structure.
+        samples: Of one structure.
 
     >>> collate([({"a": 1.0}, [2]), ({"a": 3.0}, [4])])
     [{'a': tensor([1., 3.], dtype=torch.float64)}, [tensor([2, 4])]]
@@ -135,8 +135,8 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` of each of its tensors and arrays in their place.
 
     Args:
-        function: from a tensor or an array.
-        value: of any structure: lists, tuples, dicts and dataclasses.
+        function: From a tensor or an array.
+        value: Of any structure: lists, tuples, dicts and dataclasses.
     """
     if isinstance(value, Tensor | np.ndarray):
         return function(value)

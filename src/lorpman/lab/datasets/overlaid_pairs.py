@@ -37,17 +37,17 @@ def load(
     """Inputs ``[n, 1, 28, 28]``, targets left ``[n]`` and right ``[n]``, from ``root/source``.
 
     Args:
-        root: the data directory.
-        source: which original set, and its folder: ``mnist`` or ``fashion``.
-        sizes: training, validation and test samples. The pairs of the first two come from the
+        root: The data directory.
+        source: Which original set, and its folder: ``mnist`` or ``fashion``.
+        sizes: Training, validation and test samples. The pairs of the first two come from the
             original training set and are drawn independently, so cutting them is a random split.
-        seed: draws the pairs; the default is the one that all results use.
+        seed: Draws the pairs; the default is the one that all results use.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: a file is missing or damaged, or a size is below 1.
+        UsageError: If a file is missing or damaged, or a size is below 1.
     """
     if source not in FOLDERS:
         raise unknown("source", source, FOLDERS)
@@ -95,9 +95,9 @@ def pairs(available: int, n: int, rng: np.random.Generator) -> tuple[Tensor, Ten
     """Draw pairs of two different images, uniformly.
 
     Args:
-        available: how many images there are.
-        n: how many pairs to draw.
-        rng: draws them.
+        available: How many images there are.
+        n: How many pairs to draw.
+        rng: Draws them.
 
     Returns:
         The indices of the left and of the right images, ``[n]`` each.
@@ -112,9 +112,9 @@ def overlay(images: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Lay pairs of images over each other.
 
     Args:
-        images: bytes, ``[k, 28, 28]``.
-        left: which image lies at the upper left, ``[n]``.
-        right: which lies at the lower right, ``[n]``.
+        images: Bytes, ``[k, 28, 28]``.
+        left: Which image lies at the upper left, ``[n]``.
+        right: Which lies at the lower right, ``[n]``.
 
     Returns:
         Floats, ``[n, 1, 28, 28]``.

@@ -23,9 +23,9 @@ class SourceFile:
     """One original file.
 
     Args:
-        path: where it goes, below the data directory.
-        url: its direct link.
-        checksum: of the file as downloaded: ``sha256:...``, or ``md5:...`` where that is all that
+        path: Where it goes, below the data directory.
+        url: Its direct link.
+        checksum: Of the file as downloaded: ``sha256:...``, or ``md5:...`` where that is all that
             its publisher states.
         content: ``sha256:...`` of what is inside a gzip file. It also knows files that were
             unpacked, or compressed anew (as Linux distributions do).
@@ -42,12 +42,12 @@ class Source:
     """The files of one problem: with links, or with words on how to get them by hand.
 
     Args:
-        files: what is downloaded.
-        manual: which files to get by hand and where to put them, since there are no links, or no
+        files: What is downloaded.
+        manual: Which files to get by hand and where to put them, since there are no links, or no
             checksum by which to know what came; ``{root}`` stands for the data directory.
-        by_hand: those files, where there are others that can be downloaded.
-        unpack: takes the files out of a downloaded archive.
-        unpacked: what it takes out. Where all of these are there, nothing is downloaded.
+        by_hand: Those files, where there are others that can be downloaded.
+        unpack: Takes the files out of a downloaded archive.
+        unpacked: What it takes out. Where all of these are there, nothing is downloaded.
     """
 
     files: tuple[SourceFile, ...] = ()
@@ -61,15 +61,15 @@ def obtain(problem: str, root: Path, progress: bool = True) -> str:
     """Get and check the files of a problem.
 
     Args:
-        problem: its name.
-        root: the data directory.
-        progress: show a bar for each download.
+        problem: Its name.
+        root: The data directory.
+        progress: Show a bar for each download.
 
     Returns:
         What there is to say: how many files were checked, or how to get them by hand.
 
     Raises:
-        UsageError: the problem has no files, or one of them cannot be had or is another one.
+        UsageError: If the problem has no files, or one of them cannot be had or is another one.
     """
     if problem not in SOURCES:
         raise unknown("problem with data", problem, SOURCES)

@@ -36,7 +36,7 @@ class TaskNormVGG16(nn.Module):
         width: The channels of the first convolution.
 
     Raises:
-        UsageError: if one of them is below 1.
+        UsageError: If one of them is below 1.
     """
 
     stages = ("pools.0", "pools.1", "pools.2", "pools.3", "average")

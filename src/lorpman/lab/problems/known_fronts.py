@@ -89,15 +89,15 @@ class KnownFront:
     """Two objectives of a point, and their front.
 
     Args:
-        objectives: from points ``[..., n]`` to losses ``[..., 2]``.
-        front: points of the front ``[k, 2]`` at ``t [k]`` from 0 (best ``f_2``) to 1 (best
+        objectives: From points ``[..., n]`` to losses ``[..., 2]``.
+        front: Points of the front ``[k, 2]`` at ``t [k]`` from 0 (best ``f_2``) to 1 (best
             ``f_1``).
-        size: how many numbers a point has.
-        start: fresh points are uniform in a cube of this half width (see :class:`Point` for a
+        size: How many numbers a point has.
+        start: Fresh points are uniform in a cube of this half width (see :class:`Point` for a
             box).
-        box: whether points lie in the unit box.
-        worst: a loss beyond every point of the front, the reference of the hypervolume.
-        summary: one line for ``lorpman problems``.
+        box: Whether points lie in the unit box.
+        worst: A loss beyond every point of the front, the reference of the hypervolume.
+        summary: One line for ``lorpman problems``.
     """
 
     objectives: Callable[[Tensor], Tensor]
@@ -199,8 +199,8 @@ def distance_to_front(losses: Tensor, known: KnownFront, n: int = 20_001) -> Ten
 
     Args:
         losses: ``[k, 2]``.
-        known: the front.
-        n: the number of points that stand for it.
+        known: The front.
+        n: The number of points that stand for it.
 
     Returns:
         Euclidean distances, ``[k]``.

@@ -25,11 +25,11 @@ def find_problem(named: str | Problem) -> Problem:
     """The problem that a person means.
 
     Args:
-        named: a name of :func:`~lorpman.lab.problems.registry.problem_names`, ``mine.py``,
+        named: A name of :func:`~lorpman.lab.problems.registry.problem_names`, ``mine.py``,
             ``mine.py:NAME`` (default: PROBLEM), ``package.module:NAME``, or a problem.
 
     Raises:
-        UsageError: there is none, its code fails, or its name belongs to another problem.
+        UsageError: If there is none, its code fails, or its name belongs to another problem.
     """
     if isinstance(named, str) and named in problem_names():
         return get_problem(named)

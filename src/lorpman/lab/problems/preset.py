@@ -35,8 +35,8 @@ class SettingsLayer(SettingsGroup):
         """What this layer sets for one method.
 
         Args:
-            method: the name of the method.
-            protected: settings that belong to the method: only this layer's settings for this
+            method: The name of the method.
+            protected: Settings that belong to the method: only this layer's settings for this
                 very method may change them, not those for all methods.
 
         Returns:

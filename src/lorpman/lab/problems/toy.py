@@ -89,7 +89,7 @@ def pareto_set(n: int = 201) -> Tensor:
     """Points of the true Pareto set.
 
     Args:
-        n: how many, at even steps of theta_1.
+        n: How many, at even steps of theta_1.
 
     Returns:
         ``[n, 2]``; theta_2 is the best one of a fine grid.
@@ -108,7 +108,7 @@ def optimum(alpha: Sequence[float]) -> Tensor:
     """The point of the Pareto set that belongs to a preference.
 
     Args:
-        alpha: the preference.
+        alpha: The preference.
 
     Returns:
         ``[2]``, the nearest of :func:`pareto_set`.

@@ -41,16 +41,16 @@ def export_from_run(
     """Write the network of a run at one preference, or its whole front, into a file.
 
     Args:
-        spec: what the run is.
-        model: its manifold with the trained weights.
-        splits: its data; both held-out splits are scored.
-        alpha: the preference ``[m]``; None for the whole front.
-        to: the file; its ending decides the format.
-        recalibrate_from: training batches from which BatchNorm gets statistics of this preference
+        spec: What the run is.
+        model: Its manifold with the trained weights.
+        splits: Its data; both held-out splits are scored.
+        alpha: The preference ``[m]``; None for the whole front.
+        to: The file; its ending decides the format.
+        recalibrate_from: Training batches from which BatchNorm gets statistics of this preference
             alone; 0 keeps those of the run, which all preferences share.
 
     Raises:
-        UsageError: if the file cannot be written so, or there is no BatchNorm to recalibrate.
+        UsageError: If the file cannot be written so, or there is no BatchNorm to recalibrate.
     """
     tasks = spec.tasks()
     example, names = _example(splits), [task.name for task in tasks]

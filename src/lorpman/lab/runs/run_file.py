@@ -57,10 +57,10 @@ def read_run_file(run: Path) -> RunFile:
     """Read and check the ``run.json`` of a run directory.
 
     Args:
-        run: the run directory.
+        run: The run directory.
 
     Raises:
-        UsageError: if there is none, it is no such description, or it is of another version.
+        UsageError: If there is none, it is no such description, or it is of another version.
     """
     path = run / "run.json"
     found = read_json(path, "run")

@@ -53,15 +53,15 @@ class Spec:
         """The preset at the given scale, then the recipe, then ``overrides``; later ones win.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: its name.
-            seed: decides the network's start, the order of data and the preferences.
-            overrides: settings by name, as ``--set`` has them.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: Its name.
+            seed: Decides the network's start, the order of data and the preferences.
+            overrides: Settings by name, as ``--set`` has them.
             scale: "laptop" for what the preset reduces on a small machine, if it does.
-            recipe: its name; None for none.
+            recipe: Its name; None for none.
 
         Raises:
-            UsageError: if a name or setting is unknown, or a value of it cannot be.
+            UsageError: If a name or setting is unknown, or a value of it cannot be.
         """
         if not 0 <= seed <= LARGEST_SEED:
             raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
@@ -118,10 +118,10 @@ class Spec:
         """The problem's data.
 
         Args:
-            root: where datasets are.
+            root: Where datasets are.
 
         Raises:
-            UsageError: if a file is missing or damaged.
+            UsageError: If a file is missing or damaged.
         """
         # The same for every run: what a problem splits at random must not differ between them.
         with fixed_seed(0):

@@ -30,12 +30,12 @@ def try_out(spec: Spec, splits: Splits, root: Path) -> None:
     """Run a few samples through network, losses and scores; refuse what does not repeat itself.
 
     Args:
-        spec: the run that is to be trained.
-        splits: what ``spec.load(root)`` gave.
-        root: where datasets are.
+        spec: The run that is to be trained.
+        splits: What ``spec.load(root)`` gave.
+        root: Where datasets are.
 
     Raises:
-        UsageError: with the part that is wrong.
+        UsageError: If a part of the problem fails; the message names it.
     """
     tasks = spec.tasks()
     with fixed_seed(spec.seed):
