@@ -19,7 +19,11 @@ _Row = TypeVar("_Row")
 
 
 def added_names(group: Group) -> list[str]:
-    """The names that installed packages add to a group, sorted; nothing of them is imported."""
+    """The names that installed packages add to a group, sorted; nothing of them is imported.
+
+    Args:
+        group: The group of entry points.
+    """
     return sorted({entry.name for entry in entry_points(group=group)})
 
 

@@ -57,7 +57,12 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """A call as bytes, for another process that knows neither this script nor problem files."""
+    """A call as bytes, for another process that knows neither this script nor problem files.
+
+    Args:
+        function: What the other process is to call.
+        arguments: Its positional arguments.
+    """
     with _PACKING:
         # Problem files are modules that only this process has, perhaps changed on disk since.
         modules = [one for one in list(sys.modules.values()) if _is_problem_file(one)]

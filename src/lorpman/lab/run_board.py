@@ -93,6 +93,9 @@ def time_left(runs: Sequence[WatchedRun], at_once: int | None) -> float | None:
 def duration(seconds: float) -> str:
     """A time as people say it.
 
+    Args:
+        seconds: The time.
+
     >>> duration(42.4), duration(200), duration(8000)
     ('42 s', '3 min 20 s', '2 h 13 min')
     """
@@ -126,7 +129,11 @@ class RunBoard:
         self._lock = threading.RLock()
 
     def begins(self, name: str) -> None:
-        """A run is being trained from now on."""
+        """A run is being trained from now on.
+
+        Args:
+            name: Which run.
+        """
         with self._lock:
             run = self.runs[name]
             if run.state == "waits":
@@ -134,7 +141,12 @@ class RunBoard:
                 self._say(f"{run.path} begins")
 
     def ends(self, name: str, failure: str | None) -> None:
-        """A run is done, or has failed."""
+        """A run is done, or has failed.
+
+        Args:
+            name: Which run.
+            failure: What went wrong, on one line; None if nothing did.
+        """
         with self._lock:
             run = self.runs[name]
             run.look()

@@ -110,12 +110,20 @@ class Sweep:
                 raise UsageError(f"--search {key}: expected different values, found {values}")
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        """The run of one trial, with the values chosen for it."""
+        """The run of one trial, with the values chosen for it.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
         overrides = {**self.overrides, **_whole_numbers(chosen)}
         return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
 
     def command(self, chosen: Mapping[str, Any]) -> str:
-        """How to train with these settings, for a shell."""
+        """How to train with these settings, for a shell.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
         problem = self.problem.reference or self.problem.name
         words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":

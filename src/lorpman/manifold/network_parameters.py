@@ -18,8 +18,8 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
         num_tasks: The number of tasks, and of heads if the network is a :class:`SharedBottom`.
 
     Raises:
-        UsageError: If it is no module, has compiled parts, has no parameters, lazy or sparse ones, or
-            has another number of heads than there are tasks.
+        UsageError: If it is no module, has compiled parts, has no parameters, lazy or sparse ones,
+            or has another number of heads than there are tasks.
     """
     if not isinstance(network, nn.Module):
         raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")

@@ -46,7 +46,14 @@ TOLERANCE = 1.15
 
 
 def growth(conditions: Conditions) -> dict[str, Any]:
-    """Time and memory of a step along every axis, and what the formulas say."""
+    """Time and memory of a step along every axis, and what the formulas say.
+
+    Args:
+        conditions: How to measure; a quick run takes every second point.
+
+    Returns:
+        By axis, for each point: its place, and the measured and expected seconds and bytes.
+    """
     places = {axis: [{**BASE, axis: value} for value in AXES[axis]] for axis in AXES}
     if conditions.quick:
         places = {axis: points[::2] for axis, points in places.items()}
@@ -142,7 +149,13 @@ def _factors(m: int, r: int) -> int:
 
 
 def parameter_bytes(m: int, r: int, b: int) -> int:
-    """Bytes of the parameters, which are there before a step, whatever the window ``b``."""
+    """Bytes of the parameters, which are there before a step, whatever the window ``b``.
+
+    Args:
+        m: The number of tasks.
+        r: The rank.
+        b: Not used: it is here so that a point ``{m, r, b}`` can be passed as keywords.
+    """
     del b
     return _FLOAT * (_weights(m) + _factors(m, r))
 
@@ -153,6 +166,11 @@ def expected_bytes(m: int, r: int, b: int) -> int:
     First: the parameters, b merged weights of all layers, b passes' activations, the gradients
     of one layer's b weights. Last: the parameters, their gradients, and one layer's b weights
     with their gradients. In both, what the merge of one layer works in.
+
+    Args:
+        m: The number of tasks.
+        r: The rank.
+        b: The number of preferences per step.
     """
     layer = b * _WIDTH * _WIDTH
     activations = b * _BATCH * ((_LAYERS + 1) * _WIDTH + 3 * m * _CLASSES)
@@ -176,7 +194,11 @@ def above(points: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
 
 
 def markdown(study: dict[str, Any]) -> str:
-    """The study as a table, and whether anything grows faster than it should."""
+    """The study as a table, and whether anything grows faster than it should.
+
+    Args:
+        study: What :func:`growth` gave.
+    """
     head = ["| axis | value | ms | formula | MiB | formula |", "|---|---|---|---|---|---|"]
     body = [
         f"| {axis} | {p[axis]} | {1e3 * p['seconds']:.1f} | {1e3 * p['expected seconds']:.1f} | "

@@ -35,6 +35,13 @@ class FitStep:
 
     It goes through the very functions that ``fit`` calls, but for the loader and the progress
     bar, and a test compares the weights it reaches with those that ``fit`` does.
+
+    Args:
+        spec: The settings: rule, optimiser, window and the rest.
+        model: The manifold that is trained.
+        tasks: Its m tasks.
+        batch: The mini-batch ``(x, y)`` of every step.
+        engine: Device, precision and whether to compile.
     """
 
     def __init__(

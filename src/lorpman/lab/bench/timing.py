@@ -43,7 +43,11 @@ class Conditions:
         return time.process_time if self.cpu_time else time.perf_counter
 
     def rounds(self, seconds: float) -> int:
-        """How many rounds are run if one takes so long."""
+        """How many rounds are run if one takes so long.
+
+        Args:
+            seconds: How long one round takes.
+        """
         if self.quick:
             return QUICK_ROUNDS if seconds <= SLOW_ROUND else QUICK_ROUNDS_IF_SLOW
         return ROUNDS if seconds <= SLOW_ROUND else ROUNDS_IF_SLOW

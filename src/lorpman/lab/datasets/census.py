@@ -53,7 +53,11 @@ class CodedColumn:
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "CodedColumn":
-        """Of one cell per row, with spaces around it that do not count."""
+        """A column from its cells; spaces around their texts do not count.
+
+        Args:
+            cells: One text per row.
+        """
         clean = {cell: cell.strip() for cell in set(cells)}
         values = sorted(set(clean.values()))
         place = {value: i for i, value in enumerate(values)}
@@ -63,7 +67,14 @@ class CodedColumn:
 
     @classmethod
     def join(cls, parts: Sequence["CodedColumn"]) -> "CodedColumn":
-        """The rows of several files, one after the other."""
+        """The rows of several files, one after the other.
+
+        Args:
+            parts: The same column of every file, each with codes of its own.
+
+        Returns:
+            One column, with one code for each text.
+        """
         values = sorted({value for part in parts for value in part.values})
         place = {value: i for i, value in enumerate(values)}
         moved = [torch.tensor([place[v] for v in part.values])[part.codes] for part in parts]

@@ -32,6 +32,9 @@ class Arrays(Dataset[Batch]):
             can so share one large tensor.
         transform: Applied to each batch, for instance to turn bytes into floats.
         channels_last: How :func:`batches` lays images out.
+
+    Raises:
+        ValueError: If the inputs and the targets have different lengths.
     """
 
     gives_batches = True
@@ -183,7 +186,12 @@ def random_partition(
 
 
 def bytes_to_unit(x: Tensor, targets: list[Tensor]) -> Batch:
-    """A transform: images of bytes ``[n, c, h, w]`` to floats in 0..1."""
+    """A transform: images of bytes ``[n, c, h, w]`` to floats in 0..1.
+
+    Args:
+        x: The images.
+        targets: One tensor per task, passed on as they are.
+    """
     return x.to(torch.float32) / 255, targets
 
 

@@ -48,7 +48,13 @@ class SettingsLayer(SettingsGroup):
     def laid_over(
         self, values: Mapping[str, Any], method: str, protected: Container[str] = ()
     ) -> dict[str, Any]:
-        """``values`` with what this layer sets for ``method``; see :meth:`settings_for`."""
+        """``values`` with what this layer sets for ``method``; see :meth:`settings_for`.
+
+        Args:
+            values: The settings below this layer.
+            method: As in :meth:`settings_for`.
+            protected: As in :meth:`settings_for`.
+        """
         return {**values, **self.settings_for(method, protected)}
 
 
@@ -72,6 +78,10 @@ class Preset(SettingsLayer):
 
 @cache
 def read_preset(name: str) -> Preset:
-    """The preset file ``presets/<name>.yaml`` of this folder."""
+    """The preset file ``presets/<name>.yaml`` of this folder.
+
+    Args:
+        name: The name of a built-in problem.
+    """
     text = resources.files("lorpman.lab.problems").joinpath(f"presets/{name}.yaml").read_text()
     return Preset.model_validate(yaml.safe_load(text))

@@ -30,6 +30,9 @@ TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
 def objectives(theta: Tensor) -> Tensor:
     """``f_1`` and ``f_2`` at the points ``theta [..., 2]``, ``[..., 2]``.
 
+    Args:
+        theta: The points.
+
     >>> objectives(torch.tensor([0.0, 4.5]))
     tensor([6.7644, 6.7644])
     """
@@ -58,7 +61,11 @@ class PlanePoint(nn.Module):
         self.second = nn.Parameter(torch.full((1,), 4.5))
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        """The point for every sample and both tasks, twice ``[len(x), 2]``."""
+        """The point for every sample and both tasks, twice ``[len(x), 2]``.
+
+        Args:
+            x: The samples, of which only the number counts.
+        """
         point = torch.cat([self.first[0], self.second])
         return [point.expand(len(x), 2)] * 2
 

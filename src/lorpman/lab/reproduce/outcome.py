@@ -22,7 +22,11 @@ class MeasuredLine:
     """Why there is no run, if there is none."""
 
     def values(self, column: str) -> tuple[float, ...]:
-        """What was measured for one column, one number per run."""
+        """What was measured for one column, one number per run.
+
+        Args:
+            column: The key of the column.
+        """
         return tuple(record.values[column] for record in self.records)
 
     @property

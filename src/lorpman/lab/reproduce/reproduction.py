@@ -129,7 +129,11 @@ class Reproduction:
     """The part of every epoch's note that ``draw`` shows, if it shows any."""
 
     def plan(self, scale: Scale) -> Plan:
-        """How much is done at one scale."""
+        """How much is done at one scale.
+
+        Args:
+            scale: ``paper``, or ``laptop`` for a smaller one.
+        """
         return self.paper if scale == "paper" else self.laptop
 
     def planned_runs(

@@ -166,6 +166,9 @@ def record_run(
 def read_records(path: Path) -> list[RunRecord]:
     """All records in a JSON file of the results.
 
+    Args:
+        path: The file.
+
     Raises:
         UsageError: If the file cannot be read or is no such file.
     """

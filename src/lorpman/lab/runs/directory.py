@@ -119,7 +119,12 @@ def _problem_of(run: Path, described: RunFile, given: Problem | None) -> Problem
 
 
 def same_source(run: Path, spec: Spec) -> bool:
-    """Whether the file of a run's problem is what it was when it was trained."""
+    """Whether the file of a run's problem is what it was when it was trained.
+
+    Args:
+        run: The directory of the run.
+        spec: The run with the problem as it is now.
+    """
     return (read_run_file(run).source or "") == spec.problem.source
 
 

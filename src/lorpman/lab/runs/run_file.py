@@ -76,7 +76,11 @@ def read_run_file(run: Path) -> RunFile:
 
 
 def first_fault(error: ValidationError) -> str:
-    """What pydantic refused first, in one short line: where, why, and what it found."""
+    """What pydantic refused first, in one short line: where, why, and what it found.
+
+    Args:
+        error: What pydantic raised.
+    """
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"][:3])) or "it"
     found = repr(first["input"])
