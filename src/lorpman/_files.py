@@ -55,6 +55,9 @@ def owning(folder: Path) -> Iterator[None]:
     """Inside this context, the parts of the run in ``folder`` may be written.
 
     For those who made the run, or have checked that it is the one they mean.
+
+    Args:
+        folder: The directory of the run.
     """
     folder = folder.resolve()
     _OWNED[folder] += 1
@@ -110,7 +113,12 @@ def _is_replaceable(path: Path, kind: Kind) -> bool:
 
 
 def near_start(*beginnings: bytes, within: int = 4096) -> Callable[[Path], bool]:
-    """A test of files: whether one of the texts stands among the first ``within`` bytes."""
+    """A test of files: whether one of the texts stands among the first ``within`` bytes.
+
+    Args:
+        beginnings: The texts.
+        within: How many bytes are read.
+    """
 
     def is_ours(path: Path) -> bool:
         with path.open("rb") as file:
@@ -121,7 +129,11 @@ def near_start(*beginnings: bytes, within: int = 4096) -> Callable[[Path], bool]
 
 
 def json_with(*keys: str) -> Callable[[Path], bool]:
-    """A test of files: whether one is a JSON object that has all these keys."""
+    """A test of files: whether one is a JSON object that has all these keys.
+
+    Args:
+        keys: The keys.
+    """
 
     def is_ours(path: Path) -> bool:
         found = read_json(path, "file")
@@ -212,14 +224,22 @@ def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
 
 
 def temporary_name(path: Path) -> Path:
-    """A new name beside ``path``, for a while; :func:`temporaries` finds it again."""
+    """A new name beside ``path``, for a while; :func:`temporaries` finds it again.
+
+    Args:
+        path: What is to be written.
+    """
     # Of its own, so that two writers never share a half-written file; the suffix stays last, since
     # it picks the format of a picture.
     return path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
 
 
 def temporaries(path: Path) -> list[Path]:
-    """What writers of ``path`` left behind when they were killed."""
+    """What writers of ``path`` left behind when they were killed.
+
+    Args:
+        path: What was to be written.
+    """
     # Exactly such names, and no others: ".mine.backup.json" may be somebody's own.
     name = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{32}}{re.escape(path.suffix)}")
     with suppress(OSError):
@@ -238,13 +258,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes, kind: Kind) -> None:
-    """Put ``content`` at ``path`` in one step; see :func:`replacing`."""
+    """Put ``content`` at ``path`` in one step; see :func:`replacing`.
+
+    Args:
+        path: The file.
+        content: All of it.
+        kind: What it may replace.
+    """
     with replacing(path, kind) as temporary:
         temporary.write_bytes(content)
 
 
 def write_json(path: str | Path, value: Any, kind: Kind) -> None:
-    """Write ``value`` as indented JSON, in one step; see :func:`replacing`."""
+    """Write ``value`` as indented JSON, in one step; see :func:`replacing`.
+
+    Args:
+        path: The file.
+        value: Anything that JSON can hold.
+        kind: What it may replace.
+    """
     write_bytes(path, (json.dumps(value, indent=2) + "\n").encode(), kind)
 
 

@@ -141,6 +141,9 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], words: s
 def shown(value: object) -> str:
     """Any value on one short line, for an error.
 
+    Args:
+        value: The value.
+
     >>> shown([1, 2]), len(shown("x" * 1000))
     ('[1, 2]', 80)
     """

@@ -19,7 +19,11 @@ _MOST = 2**30
 
 
 class Sampler(Protocol):
-    """Draws the preferences of one training step, ``[count, num_tasks]``."""
+    """Draws the preferences of one training step, ``[count, num_tasks]``.
+
+    Called with the number m of tasks, how many preferences are wanted, and where randomness comes
+    from (None for torch's own generator).
+    """
 
     def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor: ...
 

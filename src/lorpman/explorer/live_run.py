@@ -147,6 +147,9 @@ def _at_most(batches: list[Batch], count: int) -> list[Batch]:
 def round_preference(alpha: Tensor) -> tuple[float, ...]:
     """``alpha [m]`` to four digits, as an address holds it, with the sum 1 again.
 
+    Args:
+        alpha: The preference.
+
     >>> round_preference(torch.tensor([1 / 3, 2 / 3]))
     (0.3333, 0.6667)
     """

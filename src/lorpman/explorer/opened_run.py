@@ -25,7 +25,11 @@ Tell = Callable[[str], None]
 
 
 def say_nothing(line: str) -> None:
-    """Tell nobody."""
+    """Tell nobody: for callers who do not want to hear how far opening a run is.
+
+    Args:
+        line: What would be told.
+    """
     del line
 
 
@@ -46,7 +50,11 @@ class Origin:
 
     @classmethod
     def of(cls, spec: Spec) -> "Origin":
-        """The words of a run that was trained from ``spec``."""
+        """The words of a run that was trained from ``spec``.
+
+        Args:
+            spec: What was trained, and how.
+        """
         problem, method = spec.problem, spec.method
         title = f"{method.name}, seed {spec.seed}"
         return cls(problem.name, problem.summary, method.name, method.summary, method.kind, title)

@@ -74,6 +74,9 @@ class Queries:
     def run_named(self, key: Any) -> OpenedRun:
         """The run that a request names.
 
+        Args:
+            key: What the browser sent, which may be anything.
+
         Raises:
             RequestRefused: If there is none of that key.
         """
@@ -128,7 +131,11 @@ class Queries:
         return LiveScores(point.scores, point.predictions, milliseconds)
 
     def even_scores(self, run: OpenedRun) -> Sequence[float]:
-        """The scores with equal weights, on the samples of :meth:`scores_at`."""
+        """The scores with equal weights, on the samples of :meth:`scores_at`.
+
+        Args:
+            run: One of those on the page.
+        """
         live = self.live_runs.get(run.key)
         if live is not None:
             return live.even.scores

@@ -32,7 +32,11 @@ class Prediction:
     """What would have been right; empty where that is no short text."""
 
     def flipped(self, other: "Prediction") -> bool:
-        """Whether both name a class, and not the same one."""
+        """Whether both name a class, and not the same one.
+
+        Args:
+            other: What another network predicts for the same input and task.
+        """
         return self.right is not None and self.text != other.text
 
 
@@ -53,7 +57,14 @@ class ShownSamples:
     """The input on every card, as people see it."""
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
-        """For every card, the predictions of ``network``."""
+        """For every card, the predictions of ``network``.
+
+        Args:
+            network: A plain network, on the device of the samples.
+
+        Returns:
+            For every card one prediction per task that is shown on it.
+        """
         with torch.no_grad():
             outputs = per_task(network(self.x), self.tasks, "the network's output")
         return _predictions(outputs, self.y, self.shown, self.tasks, isinstance(self.x, list))
@@ -87,7 +98,12 @@ def choose_samples(
 
 
 def first_samples(batch: Batch, count: int) -> Batch:
-    """The first ``count`` samples of a batch."""
+    """The first ``count`` samples of a batch.
+
+    Args:
+        batch: The batch ``(x, y)``.
+        count: How many samples there are at most.
+    """
     x, y = batch
     return _cut(x, slice(count)), [target[:count] for target in y]
 
@@ -189,6 +205,11 @@ def _prediction(place: int, task: Task, output: Tensor, target: Tensor) -> Predi
 
 
 def class_name(task: Task, label: int) -> str:
-    """What a task calls a class; its number, where it has no name."""
+    """What a task calls a class; its number, where it has no name.
+
+    Args:
+        task: The task.
+        label: The number of the class.
+    """
     # Heads may be wider than the classes that there are.
     return str(task.classes[label]) if 0 <= label < len(task.classes) else str(label)

@@ -134,7 +134,14 @@ def _dynamic_shapes(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @contextmanager
 def exporting(network: nn.Module) -> Iterator[None]:
-    """Quiet, and with one line for a network that PyTorch cannot run or take apart."""
+    """Quiet inside this context; one line for a network that PyTorch cannot run or take apart.
+
+    Args:
+        network: What is exported, for the message.
+
+    Raises:
+        UsageError: If anything goes wrong but the writing of a file.
+    """
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

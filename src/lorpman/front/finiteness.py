@@ -21,6 +21,9 @@ _TRAINED = "train it again with a lower learning rate, or go back to an earlier 
 def at_preference(alpha: Tensor | Sequence[float] | None) -> str:
     """The words for a preference ``[m]`` in an error; for None, those for all of them.
 
+    Args:
+        alpha: The preference; None for any.
+
     >>> at_preference(torch.tensor([0.25, 0.75])), at_preference(None)
     ('at preference (0.25, 0.75)', 'at any preference')
     """

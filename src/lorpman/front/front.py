@@ -137,7 +137,7 @@ class Front:
         return hypervolume(self.scores, self.reference, self.maximise)
 
     def order(self) -> Order:
-        """How well the scores follow the preferences: is more weight on a task obeyed?"""
+        """How well the scores follow the preferences: whether more weight on a task is obeyed."""
         return order(self.alphas, self.gains)
 
     def non_dominated_mask(self) -> Tensor:

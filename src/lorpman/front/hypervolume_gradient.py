@@ -28,6 +28,9 @@ def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float
     Returns:
         ``[n, m]``, nowhere above 0.
 
+    Raises:
+        UsageError: If ``points`` are no floats ``[n, m]``.
+
     >>> hypervolume_gradient(torch.tensor([[0.5, 1.5], [1.5, 0.5]]), 2.0)
     tensor([[-0.5000, -1.0000],
             [-1.0000, -0.5000]])

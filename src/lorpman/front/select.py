@@ -102,7 +102,11 @@ def select(
 
 
 def is_finite(model: Manifold) -> bool:
-    """Whether the manifold is a set of members rather than a continuous family."""
+    """Whether the manifold is a set of members rather than a continuous family.
+
+    Args:
+        model: The manifold.
+    """
     return isinstance(model.sampler(1.0), Fixed)
 
 

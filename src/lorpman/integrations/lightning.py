@@ -92,7 +92,12 @@ class ParetoModule(LightningModule):
         self._generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Any, alpha: Tensor) -> Any:
-        """The outputs at ``alpha``, as those of the manifold."""
+        """The outputs at ``alpha``, as those of the manifold.
+
+        Args:
+            x: What the network takes.
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+        """
         return self.model(x, alpha)
 
     def configure_optimizers(self) -> Optimizer:
@@ -109,7 +114,12 @@ class ParetoModule(LightningModule):
             drop_frozen(self._plain_optimizer())
 
     def training_step(self, batch: Any, batch_idx: int) -> None:
-        """Draw preferences, let the rule leave its gradients, and step."""
+        """Draw preferences, let the rule leave its gradients, and step.
+
+        Args:
+            batch: The mini-batch ``(x, y)``.
+            batch_idx: Its number in the epoch; not used.
+        """
         del batch_idx
         optimizer: Any = self.optimizers()
         alphas = self._draw(self.model.num_tasks, self.window, self._generator).to(self.device)
@@ -133,7 +143,14 @@ class ParetoModule(LightningModule):
         self.log_dict(named, on_step=False, on_epoch=True, batch_size=len(alphas))
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
-        """Nothing: a front is scored over all batches at once."""
+        """Nothing: a front is scored over all batches at once.
+
+        Lightning runs no validation where this method is missing.
+
+        Args:
+            batch: Not used.
+            batch_idx: Not used.
+        """
 
     def on_validation_epoch_end(self) -> None:
         """Score the front on the validation data, and log its hypervolume."""

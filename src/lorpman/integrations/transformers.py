@@ -123,7 +123,11 @@ class ParetoTrainer(Trainer):
         return metrics
 
     def floating_point_ops(self, inputs: Any) -> int:
-        """Not counted: 0."""
+        """Not counted: 0.
+
+        Args:
+            inputs: Not used.
+        """
         del inputs
         return 0
 

@@ -28,7 +28,11 @@ _MESSAGE = (
 
 @contextmanager
 def without_recomputation() -> Iterator[None]:
-    """Refuse hooks on saved tensors that are set inside this context, but not those around it."""
+    """Refuse hooks on saved tensors that are set inside this context, but not those around it.
+
+    Raises:
+        UsageError: If such a hook is set: the network recomputes activations, and cannot here.
+    """
     # Without gradients there is no backward pass, so nothing is run again.
     if not torch.is_grad_enabled():
         yield

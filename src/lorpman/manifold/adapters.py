@@ -55,7 +55,15 @@ def adapter_at(
 
 
 def check_frozen(network: nn.Module, names: frozenset[str]) -> None:
-    """Refuse a base that is trained, which adapters would not bring with them."""
+    """Refuse a base that is trained, which adapters would not bring with them.
+
+    Args:
+        network: The network of a manifold.
+        names: Its parameters that have deltas.
+
+    Raises:
+        UsageError: If one of these is trained; the message names it.
+    """
     for name, parameter in network.named_parameters():
         if name in names and parameter.requires_grad:
             raise UsageError(
@@ -66,6 +74,10 @@ def check_frozen(network: nn.Module, names: frozenset[str]) -> None:
 
 def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str]:
     """The names of the weights for which any of the adapters has factors.
+
+    Args:
+        network: The network that the adapters are for.
+        adapters: One per task.
 
     Raises:
         UsageError: If there is no adapter, one brings other weights along, or one is for another
@@ -102,7 +114,13 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
 def take_adapters(
     network: nn.Module, deltas: Mapping[str, LowRankDelta], adapters: Sequence[Adapter]
 ) -> None:
-    """Set the deltas of task i to the factors of adapter i; what one of them lacks becomes 0."""
+    """Set the deltas of task i to the factors of adapter i; what one of them lacks becomes 0.
+
+    Args:
+        network: The network that the adapters are for.
+        deltas: Its low-rank deltas by name of parameter; they get new factors.
+        adapters: One per task.
+    """
     modules = dict(network.named_modules())
     for weight, delta in deltas.items():
         name = weight.removesuffix(".weight")

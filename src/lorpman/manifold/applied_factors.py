@@ -66,7 +66,12 @@ def network_at(
 
 
 def can_apply(module: nn.Module, key: str) -> bool:
-    """Whether the parameter ``key`` of a module can stay as it is, with factors on activations."""
+    """Whether the parameter ``key`` of a module can stay as it is, with factors on activations.
+
+    Args:
+        module: The module that holds it.
+        key: Its name in that module.
+    """
     if key != "weight":
         return False
     if isinstance(module, nn.Linear):
@@ -201,11 +206,19 @@ class LateParameters(dict[str, Any]):
         return merged
 
     def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of that name, computed now if it is a late one.
+
+        Args:
+            key: The name.
+            default: What there is instead of a missing one.
+        """
         # Not the dictionary's own, which would not ask for the weight.
         return self[key] if key in self else default  # noqa: SIM401
 
     def items(self) -> Any:
+        """Names and parameters, the late ones computed now."""
         return [(key, self[key]) for key in self]
 
     def values(self) -> Any:
+        """The parameters, the late ones computed now."""
         return [self[key] for key in self]

@@ -15,6 +15,9 @@ from lorpman.preference import Dirichlet, Sampler, grid
 def check_manifold(model: object) -> None:
     """Refuse what is no manifold.
 
+    Args:
+        model: What the caller gave as a model.
+
     Raises:
         UsageError: With how to make one.
     """
@@ -60,6 +63,9 @@ class Manifold(nn.Module, ABC):
 
         Returns:
             A module that shares no memory with the manifold.
+
+        Raises:
+            ValueError: If ``alpha`` is no preference, or several.
         """
 
     @property

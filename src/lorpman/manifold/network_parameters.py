@@ -130,5 +130,10 @@ def hollow(network: nn.Module, names: Sequence[str]) -> None:
 
 
 def below(name: str, prefix: str) -> bool:
-    """Whether ``prefix`` is the name of a parameter, or of a module that holds it."""
+    """Whether ``prefix`` is the name of a parameter, or of a module that holds it.
+
+    Args:
+        name: The full name of the parameter.
+        prefix: The name that may stand above it; "" stands above all.
+    """
     return prefix == "" or name == prefix or name.startswith(prefix + ".")

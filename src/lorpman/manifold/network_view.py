@@ -47,7 +47,11 @@ def view_modules(network: nn.Module, hidden: bool) -> dict[nn.Module, nn.Module]
 
 
 def has_hidden_references(network: nn.Module) -> bool:
-    """Whether a module holds another one elsewhere than among its children, in a list perhaps."""
+    """Whether a module holds another one elsewhere than among its children, in a list perhaps.
+
+    Args:
+        network: The network.
+    """
     return any(_holds_module(value) for m in network.modules() for value in attributes(m))
 
 

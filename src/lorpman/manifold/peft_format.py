@@ -134,6 +134,9 @@ def _targets(network: nn.Module, names: set[str]) -> list[str]:
 def read_adapter(folder: Path) -> Adapter:
     """Read a LoRA adapter of PEFT.
 
+    Args:
+        folder: Holds ``adapter_config.json`` and ``adapter_model.safetensors``.
+
     Raises:
         UsageError: If there is none, or one that is more than low-rank factors.
     """

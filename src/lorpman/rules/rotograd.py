@@ -41,6 +41,9 @@ class Rotation(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """The features ``z [n, ...]`` turned, in the same shape.
 
+        Args:
+            z: The features.
+
         Raises:
             UsageError: If there are fewer features than the rotation turns.
         """

@@ -92,6 +92,9 @@ KIND = Kind("a checkpoint", _is_checkpoint)
 def check_writable(path: Path) -> None:
     """Refuse to save where something else is; before training, which could be in vain.
 
+    Args:
+        path: Where the newest checkpoint will be.
+
     Raises:
         UsageError: If a place is taken by something else, or cannot be written to.
     """
@@ -150,6 +153,9 @@ def load_model(path: Path) -> dict[str, Any]:
     """The weights of the model in the checkpoint at ``path``, and nothing else.
 
     Unlike :func:`load_latest`, it takes no other file than the one that was asked for.
+
+    Args:
+        path: The file.
 
     Raises:
         UsageError: If there is none, or it is damaged; the message names the one before it, if

@@ -84,6 +84,9 @@ def end_other_processes(fabric: "Fabric") -> None:
 
     Args:
         fabric: The processes.
+
+    Raises:
+        SystemExit: On every process but the first, with exit code 0.
     """
     if fabric.world_size > 1:
         # Who leaves earlier breaks the connections of those who still compute.

@@ -18,7 +18,13 @@ class Progress(Protocol):
         """One step is done."""
 
     def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
-        """An epoch is done: its number from 1, mean losses by task, validation hypervolume."""
+        """An epoch is done.
+
+        Args:
+            number: Its number, from 1.
+            losses: The mean loss of each task, by name.
+            hypervolume: That on validation data; None if it was not looked at.
+        """
 
 
 class _Silent:

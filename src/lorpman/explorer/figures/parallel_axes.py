@@ -22,7 +22,11 @@ from lorpman.front.plot_style import significant
 
 
 def draw_parallel_axes(runs: Sequence[OpenedRun]) -> Figure:
-    """One upright axis per task, each from its worst score, below, to its best, above."""
+    """One upright axis per task, each from its worst score, below, to its best, above.
+
+    Args:
+        runs: The runs on the page, with four tasks or more.
+    """
     worst, best = (np.array(end) for end in score_limits([run.front for run in runs]))
     traces: list[Trace] = []
     for place, run in enumerate(runs):

@@ -37,7 +37,11 @@ def draw_losses(run: OpenedRun) -> Figure:
 
 
 def draw_hypervolumes(run: OpenedRun) -> Figure | None:
-    """The validation hypervolume of every epoch; None where it was not watched."""
+    """The validation hypervolume of every epoch; None where it was not watched.
+
+    Args:
+        run: The run.
+    """
     noted = [epoch for epoch in run.epochs if epoch.get("hypervolume") is not None]
     if not noted:
         return None

@@ -33,8 +33,11 @@ class Conditions:
 
     @property
     def cpu_time(self) -> bool:
-        """Whether processor time is taken: with one thread it means the same as wall time, and
-        other work on the machine hardly disturbs it."""
+        """Whether processor time is taken.
+
+        With one thread it means the same as wall time, and other work on the machine hardly
+        disturbs it.
+        """
         return self.threads == 1
 
     @property
