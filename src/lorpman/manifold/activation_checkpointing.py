@@ -74,6 +74,7 @@ def check_outputs(outputs: Any, inputs: Any) -> None:
     Raises:
         UsageError: If a node of that kind is among the operations between them.
     """
+    # What lies behind the inputs belongs to the caller, who may use checkpointing there.
     seen = {x.grad_fn for x in tree_leaves(inputs) if isinstance(x, Tensor)}
     waiting = [y.grad_fn for y in tree_leaves(outputs) if isinstance(y, Tensor)]
     while waiting:

@@ -37,6 +37,7 @@ def adapter_at(
         UsageError: If PEFT has no factors for a layer.
     """
     modules = {module: name for name, module in network.named_modules()}
+    # At a corner, one task's factors are all: the adapter has its rank, and not m times as much.
     chosen = alpha.nonzero().flatten()
     factors = {}
     for name, delta in deltas.items():
@@ -48,8 +49,11 @@ def adapter_at(
                     f"PEFT has no LoRA like that of '{name}', expected linear layers, embeddings "
                     "and convolutions of width 1; leave it out with shared="
                 )
+            # PEFT looks up rows in A, so its factors of an embedding [V, d] are those of the
+            # transpose.
             swapped = isinstance(module, nn.Embedding)
             factors[modules[module]] = (B.T, A.T) if swapped else (A, B)
+    # Heads that are trained beside the deltas, without which the adapter would be another network.
     saved = {n: p.detach() for n, p in network.named_parameters() if p.requires_grad}
     return Adapter(factors, dict.fromkeys(factors, scale), saved)
 
@@ -102,6 +106,7 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
                 f"the adapters change '{name}', which {type(network).__name__} does not have as a "
                 "linear layer, embedding or convolution of width 1; give the network they are for"
             )
+        # named_parameters() tells a tied weight once, under the name of its first layer.
         if f"{name}.weight" not in parameters:
             raise UsageError(
                 f"the adapters change '{name}', whose weight is tied to another layer's; expected "
@@ -126,6 +131,8 @@ def take_adapters(
         name = weight.removesuffix(".weight")
         pairs = []
         for adapter in adapters:
+            # A layer that this adapter leaves alone: factors of rank 0, padded to the others' rank
+            # below.
             A, B = adapter.factors.get(name, (delta.A[0, :0], delta.B[:, 0, :0]))
             if isinstance(modules[name], nn.Embedding) and name in adapter.factors:
                 A, B = B.T, A.T

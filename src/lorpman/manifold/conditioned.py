@@ -46,5 +46,6 @@ class ConditionedManifold(Manifold):
         return alpha
 
     def _on_device(self, alpha: Tensor) -> Tensor:
+        # The preference goes into the network as numbers, so it needs the type of the weights too.
         like = next(self.network.parameters())
         return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)

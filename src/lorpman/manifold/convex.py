@@ -83,6 +83,7 @@ class Convex(ParameterManifold):
         """
         layers: dict[str, list[Tensor]] = {}
         for name, values in self.members().items():
+            # Weight and bias of a layer count as one vector.
             layer = name.rpartition(".")[0] or name
             layers.setdefault(layer, []).append(values.detach().flatten(1))
         # Inner products add up over the parts of a layer, so that they need not be copied.

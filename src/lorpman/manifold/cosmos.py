@@ -42,6 +42,7 @@ class Cosmos(ConditionedManifold):
         name = _first_layer(self.network) if layer is None else layer
         wide = _widened(self.network, name, num_tasks)
         self.upsampler: nn.Module = nn.Identity()
+        # Rows take the numbers of alpha as they are; images need planes.
         if isinstance(wide, nn.Conv2d):
             self.upsampler = _upsampler(num_tasks).to(wide.weight)
         if name == "":
@@ -112,6 +113,7 @@ def append(x: Any, extra: Tensor) -> Any:
         expected = "rows [n, k]" if extra.ndim == 2 else "images [n, c, h, w]"
         raise UsageError(f"COSMOS appends the preference to {expected}, found {given}")
     if x.ndim == 4:
+        # Images of every size: the up-sampler gives 10 x 10.
         extra = F.interpolate(extra, size=x.shape[2:], mode="nearest")
     return torch.cat([x, extra.to(x.dtype).expand(len(x), *extra.shape[1:])], 1)
 

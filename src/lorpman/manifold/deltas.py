@@ -142,6 +142,7 @@ class LowRankDelta(nn.Module):
             A: The right factors ``[m, r, columns]``.
         """
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
+        # They have the old shape, and an optimiser would fail on them.
         self.B.grad = self.A.grad = None
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
@@ -163,6 +164,7 @@ class LowRankDelta(nn.Module):
                 f"a weight kept as {weight.dtype} {list(weight.shape)} cannot be merged, expected "
                 f"numbers {list(self.shape)}; use model(x, alpha) or model.at(alpha) instead"
             )
+        # The factors may have more precision than the weight: rounded once, at the end.
         merged = merge(weight.to(self.B.dtype), self.B, self.A, alphas.to(self.B), way)
         return [value.to(weight.dtype) for value in merged]
 
@@ -215,6 +217,7 @@ def _take_stored_rank(
     assert isinstance(delta, LowRankDelta)
     stored = state_dict.get(prefix + "A")
     if delta.importance is not None and stored is not None and stored.ndim == 3:
+        # load_state_dict compares shapes only after this hook, and would refuse another rank.
         delta.resize(stored.shape[1])
 
 
@@ -230,6 +233,7 @@ class FullDelta(nn.Module):
 
     def __init__(self, weight: Tensor, num_tasks: int) -> None:
         super().__init__()
+        # At zero, like the products B A: at first every preference gives the network as it came.
         self.delta = nn.Parameter(weight.new_zeros(num_tasks, *weight.shape))
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
@@ -349,6 +353,7 @@ def matrix_of(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
     >>> matrix_of(nn.Conv2d(4, 6, 3), torch.empty(6, 4, 3, 3), rank=2)
     (18, 6)
     """
+    # A weight of more dimensions than two, of some other layer, is split before its last one.
     kernel, rows = 1, weight.numel() // weight.shape[-1]
     if isinstance(owner, CONVOLUTIONS):
         # The layout of loralib, (out k) x (in k) with inner size rank k, gives the parameter counts

@@ -58,10 +58,13 @@ class Film(ConditionedManifold):
         self.modulations = nn.ModuleDict()
         for name, key in self._keys.items():
             linear = nn.Linear(num_tasks, 2 * widths[name], device=like.device, dtype=like.dtype)
+            # Scale 1 and shift 0: at first every preference gives the network as it came.
             nn.init.zeros_(linear.weight)
             nn.init.zeros_(linear.bias)
             self.modulations[key] = linear
             stage = self.network.get_submodule(name)
+            # Scale and shift are buffers of the network, so that they can be swapped for those of
+            # alpha, and a solution keeps its own.
             self.network.set_submodule(name, Modulated(stage, like.new_ones(widths[name])))
 
     def _modulation(self, alpha: Tensor) -> dict[str, Tensor]:

@@ -177,6 +177,7 @@ class ChunkedHyper(HyperManifold):
         b, c = len(alphas), len(self.chunks)
         rays = (alphas.to(self.preference) @ self.preference)[:, None].expand(b, c, -1)
         features = self.mlp(torch.cat([rays, self.chunks.expand(b, c, -1)], -1))
+        # The last chunk gives more than the network needs; the rest of it is cut off.
         values = (features @ self.blocks.flatten(0, 1).T).flatten(1)[:, : self.generated]
         parts = values.split([shape.numel() for shape in self._shapes.values()], 1)
         return {

@@ -46,6 +46,7 @@ class Learned(Manifold):
         return self.inner.solution(alpha)
 
     def preferences(self) -> Tensor:
+        # A copy: the references move in place, and a front must keep what it was scored at.
         return self.references.detach().clone()
 
     def sampler(self, concentration: float) -> Sampler:

@@ -101,9 +101,12 @@ class LowRank(ParameterManifold):
         adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
+            # More than the budget at first: begin_epoch drops what turns out to matter least.
             self.budget = check_budget(adapted, num_tasks, budget)
             rank = first_rank(adapted, num_tasks, self.budget)
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        # Decided here and not by a later freeze(): a network that uses factors on activations has
+        # no place for the deltas of norm layers, which only frozen=True leaves out.
         self._applies_factors = frozen
         if frozen:
             # Heads that were made for these tasks know nothing yet; all else came trained.
@@ -171,6 +174,7 @@ class LowRank(ParameterManifold):
         given = [dict(network.named_parameters()) for network in models]
         differences = {
             name: torch.stack([g[name].detach() - mean[name].detach() for g in given])
+            # Sorted, since the order of a set of texts differs from process to process.
             for name in sorted(model._shared)
         }
         if model.budget is not None:
@@ -182,6 +186,7 @@ class LowRank(ParameterManifold):
             for name, inner in allocate(energy, costs, model.budget).items():
                 deltas[name].resize(inner)
         for name, difference in differences.items():
+            # Where networks agree there is no energy to keep a part of.
             if difference.any():
                 model.energy_kept[name] = model._take(name, difference)
         return model
@@ -190,6 +195,7 @@ class LowRank(ParameterManifold):
     def _take(self, name: str, differences: Tensor) -> float:
         """Set the deltas of one parameter to ``differences [m, *shape]``; the energy kept."""
         delta = self._deltas().get(name)
+        # A bias has no delta: the mean is all that is left of it.
         if delta is None:
             return 0.0
         if isinstance(delta, FullDelta):
@@ -221,6 +227,7 @@ class LowRank(ParameterManifold):
         """
         adapters = [read_adapter(Path(folder)) for folder in folders]
         names = adapted_weights(network, adapters)
+        # Any rank would do: the adapters bring factors of their own.
         model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
         take_adapters(model.network, model.low_rank_deltas(), adapters)
         return model
@@ -318,6 +325,7 @@ class LowRank(ParameterManifold):
             before = delta.total() if folds else None
             cuts.update(delta.keep(kept))
             if before is not None:
+                # At equal preferences, alpha_i = 1 / m, a direction weighs scale / m.
                 parameters[name].add_(before - delta.total(), alpha=self.scale / self.num_tasks)
         return cuts
 
@@ -390,6 +398,7 @@ class LowRank(ParameterManifold):
 
     @cached_property
     def _hidden(self) -> bool:
+        # Looked at once: training changes tensors, never the structure.
         return has_hidden_references(self.network)
 
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
@@ -409,6 +418,8 @@ class LowRank(ParameterManifold):
         varied: dict[str, Sequence[Tensor | LateWeight]] = {}
         for name, delta in self._deltas().items():
             weight = parameters[name]
+            # A linear layer that reads the data shares its products between preferences; whether it
+            # does shows only when it runs.
             if isinstance(delta, LowRankDelta) and self._is_linear(name):
                 varied[name] = delta.merge_late(x, weight, scaled)
             else:

@@ -83,6 +83,7 @@ def shared_names(
     """
     names = [name for name, _ in network.named_parameters()]
     if shared is None:
+        # The heads belong to one task each; there is nothing to trade in them.
         shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
     prefixes = [shared] if isinstance(shared, str) else shared
     if not isinstance(prefixes, Iterable) or not all(isinstance(p, str) for p in prefixes):

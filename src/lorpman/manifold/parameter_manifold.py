@@ -85,6 +85,7 @@ class ParameterManifold(Manifold):
                 elif name in varied:
                     theta[name] = torch.stack(list(varied[name]))
                 else:
+                    # The same for all preferences: b views of one tensor, no copies.
                     theta[name] = parameter.expand(len(alpha), *parameter.shape)
             return theta
 
@@ -164,6 +165,7 @@ class ParameterManifold(Manifold):
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        # Looked for once: the tensors in these places change, the places do not.
         return parameter_places(self.network)
 
     def _on_device(self, alpha: Tensor | Sequence[float]) -> Tensor:

@@ -67,6 +67,7 @@ def write_adapter(adapter: Adapter, network: nn.Module, folder: Path, padded: bo
         replacing(folder / CONFIG, _CONFIG_KIND) as config,
         replacing(folder / WEIGHTS, _WEIGHTS_KIND) as weights,
     ):
+        # safetensors refuses views that do not lie in one piece, such as transposed factors.
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(whole, weights, metadata={"format": "pt"})
         write_json(config, _config(network, ranks, scale, adapter.saved), _CONFIG_KIND)
@@ -98,6 +99,7 @@ def _config(
     rank = max(ranks.values())
     others = {name: value for name, value in ranks.items() if value != rank}
     own = getattr(network, "config", None)
+    # By name, as transformers calls its classes, so that it need not be imported.
     language = type(network).__name__.endswith("ForCausalLM")
     heads = sorted({name.rpartition(".")[0] for name in saved})
     return {
@@ -174,6 +176,7 @@ def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
 
 def _scale(config: Mapping[str, Any], name: str, rank: int) -> float:
     patterns = config.get("alpha_pattern") or {}
+    # PEFT takes the keys for regular expressions of the end of a name.
     matching = [v for key, v in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", name)]
     alpha = matching[0] if matching else config["lora_alpha"]
     return alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)

@@ -67,6 +67,7 @@ class SharedBottom(nn.Module):
         parts = [part for part in x if isinstance(part, Tensor)]
         if len(parts) < len(x) or any(part.shape[1:] != parts[0].shape[1:] for part in parts):
             return [call_network(self.bottom, part) for part in x]
+        # Together: the bottom runs once, and batch norms see the samples of all tasks.
         return self.bottom(torch.cat(parts)).split([len(part) for part in parts])
 
 
