@@ -166,6 +166,7 @@ class RotoGrad(Rule):
         rate = self.rate * float(step.optimizer.param_groups[0]["lr"])
         common = common_gradient(gradients.matrix).view_as(gradients.shared[0]).flatten(1)
         for k, rotated in enumerate(rotations):
+            # Of task k's loss at its own rotated features, which stand behind the heads.
             at_rotated = gradients.other_gradients[k][heads + k]
             adam = self.adam[k]
             if at_rotated is None or not isinstance(adam, BufferedAdam):

@@ -65,6 +65,7 @@ class BufferedAdam(nn.Module):
             rate: The learning rate.
         """
         self.steps += 1
+        # Adam's usual memories, 0.9 and 0.999.
         self.mean.lerp_(gradient, 0.1)
         self.square.lerp_(gradient.square(), 0.001)
         steps = int(self.steps)

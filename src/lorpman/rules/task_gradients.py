@@ -36,6 +36,7 @@ class TaskGradients:
     def __init__(self, losses: Tensor, shared: Sequence[Tensor], others: Sequence[Tensor]) -> None:
         self.shared, self.others = list(shared), list(others)
         self.sizes = [tensor.numel() for tensor in self.shared]
+        # Zeros stay where a loss does not depend on a tensor.
         self.matrix = self.shared[0].new_zeros(len(losses), sum(self.sizes))
         self.other_gradients: list[list[Tensor | None]] = []
         inputs = [*self.shared, *self.others]
@@ -90,6 +91,8 @@ class TaskGradients:
                 for weight, row in zip(head_weights, self.other_gradients, strict=True)
                 if (gradient := row[index]) is not None
             ]
+            # What no loss reaches gets no gradient rather than zeros, so that an optimiser leaves
+            # it alone.
             if reaching:
                 total = sum((w * g for w, g in reaching), torch.zeros_like(tensor))
                 pairs.append((tensor, total))
