@@ -58,6 +58,7 @@ def evaluate(
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
     was_training = model.training
+    # Before the solutions are made: they come in the mode of the manifold.
     model.eval()
     try:
         size = sum(p.numel() * p.element_size() for p in model.solution(chosen[0]).parameters())
@@ -137,6 +138,7 @@ class _Totals:
         self.metrics = [task.metric() for task in tasks]
         self.statistics: list[Tensor | float] = [0.0] * len(tasks)
         self.losses = [0.0] * len(tasks)
+        # For each task by itself, since a sample may lack the labels of some.
         self.counts = [0] * len(tasks)
 
     def add(self, outputs: list[Tensor], targets: list[Tensor], batch: Any) -> None:

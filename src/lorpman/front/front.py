@@ -231,6 +231,7 @@ class Front:
         check_kind("path", path, (str, PathLike), "the name of a file")
         try:
             front = cls(**read_fields(Path(path).read_bytes()))
+            # A file may come from anybody: its preferences must lie on the simplex.
             as_preference(front.alphas, len(front.tasks))
             return front
         except OSError as error:

@@ -85,6 +85,7 @@ class Engine:
         Raises:
             UsageError: If nothing tells where the others are; the message names what is missing.
         """
+        # Launchers set one of these, and tell the processes where the others are.
         launched = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "LSB_JOBID", "RANK")
         missing = [name for name in _OF_SEVERAL_MACHINES if name not in os.environ]
         if self.nodes > 1 and missing and not any(name in os.environ for name in launched):

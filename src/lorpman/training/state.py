@@ -73,6 +73,7 @@ class TrainingState:
         self.optimizer = make_optimizer(optimizer, model, self.rule)
         self.scheduler = make_scheduler(scheduler, self.optimizer, scheduler_interval)
         self.scheduler_interval = scheduler_interval
+        # From torch's own generator, so that torch.manual_seed decides this one too.
         seed = int(torch.randint(2**62, ())) if seed is None else seed
         self.placed = PlacedModel(model, self.rule, self.optimizer, placement)
         self.fabric: Fabric = self.placed.fabric
@@ -225,6 +226,7 @@ class TrainingState:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "scheduler_interval": self.scheduler_interval,
+            # Random states differ between processes; all else is the same on each.
             "processes": from_every_process(self.fabric, mine),
         }
 
