@@ -126,6 +126,7 @@ class RunBoard:
         self._at_once = at_once
         self._tell = tell or (lambda line: None)
         # Runs begin in threads of their own.
+        # Reentrant, since a line is told, with its summary, while the lock is held.
         self._lock = threading.RLock()
 
     def begins(self, name: str) -> None:

@@ -214,6 +214,7 @@ def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) 
     study.optimize(
         lambda trial: _validation_hypervolume(trial, sweep, load),
         n_trials=1,
+        # optimize returns nothing, and the newest trial of the study may be another worker's.
         callbacks=[lambda _, trial: ended.append(trial)],
     )
     return ended[0]
@@ -343,6 +344,7 @@ def _left(study: Any, sweep: Sweep) -> list[dict[str, Any]]:
 def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
     """What the trials in one of these states have tried, or are about to."""
     return [
+        # A trial that waits has no values yet, only those that it was told to try.
         trial.system_attrs.get("fixed_params", trial.params)
         for trial in study.get_trials(deepcopy=False)
         if trial.state.name in states

@@ -76,6 +76,8 @@ class Workers:
         if not self.several:
             yield from (function(*call) for call in calls)
         elif self.scheduler is None:
+            # Threads that only wait: every call starts a process of its own. One call at a time for
+            # each, since calls take minutes.
             run = Parallel(self.jobs, "threading", return_as="generator_unordered", batch_size=1)
             yield from run(delayed(function)(*call) for call in calls)
         else:
@@ -87,6 +89,7 @@ class Workers:
 
 
 def _call_packed(bundle: bytes) -> Any:
+    # Bytes of the process that asked, not of a stranger.
     function, arguments = pickle.loads(bundle)
     return function(*arguments)
 

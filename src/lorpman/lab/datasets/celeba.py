@@ -75,6 +75,7 @@ def load(
     paths = [folder / "img_align_celeba" / names[i] for i in chosen.tolist()]
     x = _images(paths, folder, Path(root), colours, size, progress)
     splits = [
+        # Labels stay one tensor up to the transform: a batch is cut by one indexing, not by 40.
         Arrays(x, [labels[chosen]], (part[chosen] == i).nonzero()[:, 0], PrepareFaces(colours))
         for i in range(3)
     ]

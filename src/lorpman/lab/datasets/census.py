@@ -62,6 +62,7 @@ class CodedColumn:
         values = sorted(set(clean.values()))
         place = {value: i for i, value in enumerate(values)}
         code = {cell: place[value] for cell, value in clean.items()}
+        # Texts become numbers at once: hundreds of thousands of rows share a few texts.
         codes = np.fromiter(map(code.__getitem__, cells), np.int64, len(cells))
         return cls(values, torch.from_numpy(codes))
 

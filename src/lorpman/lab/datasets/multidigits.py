@@ -29,6 +29,7 @@ def load() -> Splits:
     generator = torch.Generator().manual_seed(_SEED)
     order = torch.randperm(len(images), generator=generator)
     cuts = [int(0.6 * len(order)), int(0.2 * len(order))]
+    # Split before pairs are made: no digit of a test image is seen in training.
     parts = order.split([*cuts, len(order) - sum(cuts)])
     return Splits(
         *(

@@ -151,12 +151,14 @@ def _unpack_cifar(root: Path) -> None:
                 _take_out(tar, file, root)
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError) as error:
         raise UsageError(f"{archive}: {error}; delete it and run this again") from None
+    # Its members are checked one by one from now on; the archive would only take space.
     archive.unlink()
 
 
 def _take_out(tar: tarfile.TarFile, file: SourceFile, root: Path) -> None:
     """Write one member to where it goes, under its own name only when it is checked."""
     target = root / file.path
+    # By the names that we know, so that an archive cannot choose where its files go.
     member = tar.getmember(file.path.removeprefix("cifar100/"))
     content = tar.extractfile(member) if member.isfile() else None
     if content is None or member.size > _LARGEST_MEMBER:

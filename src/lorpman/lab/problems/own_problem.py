@@ -82,9 +82,11 @@ def _import_file(file: Path, shown: str) -> ModuleType:
     assert specification.loader is not None
     module = module_from_spec(specification)
     module.__dict__["__source__"] = digest
+    # Before it runs: dataclasses and pickle look their module up by name.
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
+    # Half a module must not be found by the next import; Ctrl-C passes on as it is.
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception | SystemExit):

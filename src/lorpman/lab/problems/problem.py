@@ -155,6 +155,7 @@ class Problem:
 
     def _check_function(self, part: str) -> None:
         given = getattr(self, part)
+        # A module is callable, but calling it would run it instead of making one.
         if isinstance(given, nn.Module) or not callable(given):
             raise UsageError(
                 f"{self._of(part)} must be a function that makes it, got a "

@@ -84,6 +84,7 @@ def train(
     if first:
         check_free(out, spec, engine, resume)
     splits, model = _make_ready(spec, root, first)
+    # Left in reverse order: the claim, the lock, the folders that stayed empty.
     with ExitStack() as alone:
         if first:
             alone.enter_context(made_directory(out))
