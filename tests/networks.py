@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+import lorpman as lp
+
 
 class Attention(nn.Module):
     def __init__(self):
@@ -68,3 +70,12 @@ NETWORKS = {
         lambda: torch.randn(3, 6),
     ),
 }
+
+
+def frozen_front(network, m=2, **options):
+    """A front over a network that stays as it came, with deltas other than zero."""
+    torch.manual_seed(1)
+    model = lp.LowRank(network, m, rank=3, scale=1.5, frozen=True, **options)
+    for delta in model.low_rank_deltas().values():
+        nn.init.normal_(delta.B, std=0.5)
+    return model

@@ -11,6 +11,7 @@ from lorpman._files import Kind, near_start, parse_json, write_bytes
 from lorpman.errors import UsageError
 
 if TYPE_CHECKING:
+    from lorpman.front.control import Control
     from lorpman.front.front import Front
 
 FORMAT = "lorpman-front/1"
@@ -19,17 +20,18 @@ _NEEDED = ("alphas", "scores", "tasks", "maximise", "reference")
 _TABLES = ("alphas", "scores", "losses")
 
 
-def write_front(front: "Front", path: str | Path) -> None:
+def write_front(front: "Front", path: str | Path, control: "Control | None" = None) -> None:
     """Write a front into a file, all of it or nothing.
 
     Args:
         front: The front.
         path: The file.
+        control: What the front gives up against retrained networks, for readers of the file.
 
     Raises:
         UsageError: If the file cannot be written.
     """
-    write_bytes(path, _to_json(front).encode(), KIND)
+    write_bytes(path, _to_json(front, control).encode(), KIND)
 
 
 def read_fields(content: bytes) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def read_fields(content: bytes) -> dict[str, Any]:
     return fields
 
 
-def _to_json(front: "Front") -> str:
+def _to_json(front: "Front", control: "Control | None") -> str:
     """One line per point; the hypervolume is there for readers without lorpman."""
     try:
         volume = dict(zip(("value", "stderr", "method"), front.hypervolume(), strict=True))
@@ -67,6 +69,8 @@ def _to_json(front: "Front") -> str:
         volume = {}
     parts: dict[str, Any] = {"format": FORMAT, "label": front.label, "tasks": front.tasks}
     parts |= {"maximise": front.maximise, "reference": front.reference, "hypervolume": volume}
+    if control is not None:
+        parts["control"] = control.to_json()
     lines = [f'  "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in parts.items()]
     for key in _TABLES:
         table = getattr(front, key)

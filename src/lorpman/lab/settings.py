@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
-from lorpman.preference import Dirichlet, Sampler, Stratified
+from lorpman.preference import Dirichlet, Sampler, Stratified, TowardsCorners
 from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
@@ -77,6 +77,8 @@ class TrainingSettings(SettingsGroup):
     concentration: float = Field(1.0, gt=0)
     sampling: Sampling = DEFAULT_SAMPLING
     """Preferences independent of each other, or spread over the simplex within a step."""
+    corners: float = Field(0.0, ge=0, le=1)
+    """The share of preferences that are moved a random way towards a random corner."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
     averaging: float = Field(0.0, ge=0, lt=1)
@@ -145,7 +147,8 @@ class TrainingSettings(SettingsGroup):
 
     def make_sampler(self) -> Sampler:
         """What draws the preferences of every training step."""
-        return SAMPLERS[self.sampling](self.concentration)
+        sampler = SAMPLERS[self.sampling](self.concentration)
+        return TowardsCorners(sampler, self.corners) if self.corners else sampler
 
     def _rate_factor(self, epoch: int) -> float:
         """The part of the learning rate that an epoch has, where there is a warm-up."""

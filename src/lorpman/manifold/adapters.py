@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from lorpman.errors import UsageError
 from lorpman.manifold.applied_factors import can_apply
-from lorpman.manifold.deltas import LowRankDelta
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.peft_format import Adapter
 
 _Places = Mapping[str, list[tuple[nn.Module, str]]]

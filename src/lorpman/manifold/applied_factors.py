@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from lorpman._torch import changes, parameter_dictionary, replace_insides
 from lorpman.errors import UsageError
-from lorpman.manifold.deltas import LowRankDelta, is_coded
+from lorpman.manifold.deltas import is_coded
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_view import view_modules
 
 _Forward = Callable[[Tensor], Tensor]

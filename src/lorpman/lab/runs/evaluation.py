@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from torch import Tensor
+
 from lorpman._files import owning
 from lorpman.errors import unknown
 from lorpman.front.evaluate import evaluate
@@ -15,7 +17,13 @@ EVALUATION_BATCH = 1000
 """Samples per batch where nothing is learned; it changes no score."""
 
 
-def evaluate_run(run: Path, split: str, root: Path, problem: Problem | None = None) -> Front:
+def evaluate_run(
+    run: Path,
+    split: str,
+    root: Path,
+    problem: Problem | None = None,
+    alphas: Tensor | None = None,
+) -> Front:
     """The front of a finished run on one of its splits; :func:`save_front` writes it.
 
     Args:
@@ -23,6 +31,7 @@ def evaluate_run(run: Path, split: str, root: Path, problem: Problem | None = No
         split: Any of :data:`SPLITS`.
         root: Where datasets are.
         problem: What was trained, where that is not built in.
+        alphas: The preferences, ``[n, m]``; default: the manifold's own.
 
     Raises:
         UsageError: If the split is not known, or run or data are missing or damaged.
@@ -32,7 +41,7 @@ def evaluate_run(run: Path, split: str, root: Path, problem: Problem | None = No
     spec, model = open_run(run, problem)
     data = getattr(spec.load(root), split)
     loader = batches(data, EVALUATION_BATCH)
-    return evaluate(model, spec.tasks(), loader, label=spec.method.name)
+    return evaluate(model, spec.tasks(), loader, alphas, label=spec.method.name)
 
 
 def save_front(front: Front, run: Path, split: str) -> None:

@@ -84,7 +84,8 @@ class Spec:
         parts = distribute(_without_those_of_others(values, groups) | dict(overrides), groups)
         training = parts["training"]
         assert isinstance(training, TrainingSettings)
-        if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
+        sampled = training.sampling != DEFAULT_SAMPLING or training.corners > 0
+        if sampled and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
         # A preset without a reduction is the paper's protocol, whatever was asked for.
         taken: Scale = scale if reduced else "paper"

@@ -1,0 +1,104 @@
+"""Runs beside retrained networks: what one run gives up, and whether there is a trade-off."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lorpman._files import owning
+from lorpman.front.control import Control
+from lorpman.front.front import Front
+from lorpman.front.front_file import write_front
+from lorpman.lab.runs.evaluation import evaluate_run
+from lorpman.lab.runs.spec import Spec
+from lorpman.preference import grid, in_turn
+
+RETRAIN = "retrain"
+"""The method that trains one network per preference."""
+CONTROL_FRONT = "front-control.json"
+"""Of a run: its test front at the retrained preferences, and where order is measured."""
+# Up to here a grid shows what every task gains by weight.
+_MOST_TASKS_OF_GRID = 3
+
+
+def control_preferences(retrained: Front) -> Tensor:
+    """Where a front is measured against retrained networks: at theirs, and where order is taken.
+
+    Args:
+        retrained: The test front of the retrained networks.
+
+    Returns:
+        Preferences ``[n, m]``, each once: the retrained ones, the grid and, where the grid is too
+        coarse for many tasks, those of :func:`~lorpman.preference.in_turn`.
+    """
+    m = len(retrained.tasks)
+    parts = [retrained.alphas, grid(m)]
+    if m > _MOST_TASKS_OF_GRID:
+        parts.insert(1, in_turn(m))
+    kept: list[Tensor] = []
+    for alpha in torch.cat(parts):
+        # A tolerance: the same preference comes with other roundings.
+        if not any(torch.allclose(alpha, other, atol=1e-5) for other in kept):
+            kept.append(alpha)
+    return torch.stack(kept)
+
+
+def control_of_run(spec: Spec, run: Path, retrained: Front, root: Path) -> Control:
+    """What a finished continuous run gives up against retrained networks, on test data.
+
+    The front at their preferences is kept in the run directory, and the numbers in its
+    ``front.json``.
+
+    Args:
+        spec: the run's settings.
+        run: its directory.
+        retrained: the test front of the retrained networks.
+        root: where datasets are.
+
+    Raises:
+        UsageError: if the two are of different tasks, or run or data are missing or damaged.
+    """
+    front = control_front(spec, run, retrained, root)
+    control = front.control(retrained)
+    with owning(run):
+        write_front(Front.load(run / "front.json"), run / "front.json", control)
+    return control
+
+
+def control_front(spec: Spec, run: Path, retrained: Front, root: Path) -> Front:
+    """The test front of a run at :func:`control_preferences`, evaluated once and then kept.
+
+    Args:
+        spec: the run's settings.
+        run: its directory.
+        retrained: the test front of the retrained networks.
+        root: where datasets are.
+
+    Raises:
+        UsageError: if run or data are missing or damaged.
+    """
+    alphas = control_preferences(retrained)
+    path = run / CONTROL_FRONT
+    # A run that was trained on after it was kept has a newer front.
+    if path.exists() and path.stat().st_mtime >= (run / "checkpoint.safetensors").stat().st_mtime:
+        kept = Front.load(path)
+        if kept.alphas.shape == alphas.shape and torch.allclose(kept.alphas, alphas, atol=1e-5):
+            return kept
+    front = evaluate_run(run, "test", root, spec.problem, alphas)
+    with owning(run):
+        front.save(path)
+    return front
+
+
+def retrained_fronts(runs: Mapping[tuple[str, int], Path]) -> dict[int, Front]:
+    """The fronts of the retrained networks, by seed.
+
+    Args:
+        runs: finished runs, by method and seed.
+    """
+    return {
+        seed: Front.load(run / "front.json")
+        for (method, seed), run in runs.items()
+        if method == RETRAIN
+    }
