@@ -164,6 +164,7 @@ def _open(
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
+    # A UsageError too, but weights that went wrong are not merely missing.
     except NotFinite:
         raise
     except UsageError as error:

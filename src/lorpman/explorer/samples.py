@@ -167,6 +167,7 @@ def _one_per_task(
 
     The network still needs an input per task, so all of them stay.
     """
+    # Of a task that nothing moves it is the first sample.
     first = [int(flags.long().argmax()) for flags in moved]
     counts = torch.tensor([int(flags.sum()) for flags in moved])
     cards = counts.argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values.tolist()

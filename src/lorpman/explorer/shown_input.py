@@ -106,6 +106,7 @@ def picture(x: Tensor) -> bytes | None:
 
 def _square_of_shades(values: Tensor) -> Tensor:
     """A row of a table as a small square of shades, one per column."""
+    # Rounded up, so that every column has a place.
     side = int(len(values) ** 0.5 + 0.999)
     square = values.new_zeros(side * side)
     # Columns are standardised; beyond three deviations, one would hide all others.
