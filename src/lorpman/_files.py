@@ -107,6 +107,7 @@ def check_target(path: str | Path, kind: Kind) -> None:
 
 def _is_replaceable(path: Path, kind: Kind) -> bool:
     try:
+        # An empty file, perhaps made to reserve a name, holds nothing that could be lost.
         return path.stat().st_size == 0 or kind.is_ours(path)
     except (OSError, ValueError):
         return False
@@ -159,6 +160,7 @@ def replacing(path: str | Path, kind: Kind) -> Iterator[Path]:
     try:
         yield temporary
         with temporary.open("rb+") as file:
+            # Before the rename: after a power cut, the name must stand for a whole file.
             os.fsync(file.fileno())
         # Some writers make files that only their owner may read.
         temporary.chmod(0o666 & ~_UMASK)
@@ -194,6 +196,7 @@ def try_lock(descriptor: int) -> bool:
     try:
         return lock_descriptor(descriptor, blocking=False)
     except OSError as error:
+        # Work goes on without a lock there, rather than not at all.
         if error.errno in _NO_LOCKS:
             return True
         raise

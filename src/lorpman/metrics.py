@@ -217,6 +217,7 @@ class MeanIoU:
         counted = target != self.ignore
         true, predicted = target[counted], output.argmax(1)[counted]
         _check_range(true, k)
+        # One number for each pair of classes, so that one count makes the whole matrix.
         return torch.bincount(true.long() * k + predicted, minlength=k * k).reshape(k, k)
 
     def value(self, total: Tensor) -> Tensor:
