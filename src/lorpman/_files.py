@@ -296,6 +296,9 @@ def read_json(path: Path, what: str) -> Any:
         path: The file.
         what: What it should be, for messages.
 
+    Returns:
+        The value: lists, dicts with text keys, texts, numbers, truth values and None.
+
     Raises:
         UsageError: If it is missing, damaged, too long or too deep; the message names it.
     """
@@ -314,6 +317,9 @@ def parse_json(content: bytes | str) -> Any:
 
     Args:
         content: The text; bytes are UTF-8.
+
+    Returns:
+        The value, as :func:`read_json` gives it.
 
     Raises:
         UsageError: If it is no JSON, nested deeper than 64 levels, or holds a number that is not

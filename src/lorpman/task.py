@@ -234,6 +234,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 
+    Returns:
+        The entries, in the order of the tasks.
+
     Raises:
         UsageError: If ``values`` has no entry for some task, or is something else.
     """

@@ -122,6 +122,9 @@ def open_runs(
         problem: What the runs were trained on, where that is not built in.
         tell: Told what is being done, before it is done.
 
+    Returns:
+        The runs, in the order of ``paths``.
+
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
             Missing weights or data are no error: such a run shows its stored front.

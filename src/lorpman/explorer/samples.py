@@ -81,6 +81,9 @@ def choose_samples(
         batch: The inputs and targets to choose from.
         show: How the problem wants its inputs to be shown; None for the usual way.
 
+    Returns:
+        The samples, with what the network at equal weights says about them.
+
     Raises:
         UsageError: If an input cannot be shown as the problem says.
     """

@@ -104,6 +104,9 @@ def make_explorer(
         samples: On how many test samples the moving point is scored at most.
         tell: Told what is being done, before it is done.
 
+    Returns:
+        The server, which waits to be run.
+
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
@@ -129,6 +132,9 @@ def serve_runs(
         samples: On how many test samples the moving point is scored at most.
         framed: Whether pages of this machine, such as a notebook's, may hold the page in a frame.
         tell: Told what is being done, before it is done.
+
+    Returns:
+        The server, which waits to be run.
 
     Raises:
         UsageError: If the address cannot be listened on.

@@ -237,6 +237,9 @@ class Front:
         Args:
             path: The file.
 
+        Returns:
+            The front.
+
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """

@@ -121,6 +121,9 @@ def open_run(
         problem: What was trained, where that is not built in: a problem, or where it is.
         data: Where datasets are; default: LORPMAN_DATA, or a cache.
 
+    Returns:
+        The run, with its model in evaluation mode.
+
     Raises:
         UsageError: If it is no finished run, or of another problem.
     """
@@ -219,6 +222,9 @@ def tune(
         scheduler: The address of a Dask scheduler, whose workers do the trials instead.
         progress: Whether to show it on standard error.
         **settings: Those that all trials share.
+
+    Returns:
+        The best settings, and the whole study.
 
     Raises:
         UsageError: If there is nothing to search, or a value is not one that a run can have.

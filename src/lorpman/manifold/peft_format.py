@@ -139,6 +139,9 @@ def read_adapter(folder: Path) -> Adapter:
     Args:
         folder: Holds ``adapter_config.json`` and ``adapter_model.safetensors``.
 
+    Returns:
+        Its factors, their scales, and the whole weights that it brings along.
+
     Raises:
         UsageError: If there is none, or one that is more than low-rank factors.
     """

@@ -100,6 +100,9 @@ class Engine:
         Args:
             loggers: Fabric's, to which every epoch is told.
 
+        Returns:
+            Fabric, as it stands in this process.
+
         Raises:
             UsageError: If this machine lacks the devices or the precision.
         """

@@ -108,6 +108,9 @@ class RunRecord:
         Args:
             described: The JSON.
 
+        Returns:
+            The record.
+
         Raises:
             UsageError: If a part is missing or has a name that no record has.
         """

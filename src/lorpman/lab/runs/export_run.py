@@ -49,6 +49,9 @@ def export_from_run(
         recalibrate_from: Training batches from which BatchNorm gets statistics of this preference
             alone; 0 keeps those of the run, which all preferences share.
 
+    Returns:
+        What was written, and what its card says.
+
     Raises:
         UsageError: If the file cannot be written so, or there is no BatchNorm to recalibrate.
     """

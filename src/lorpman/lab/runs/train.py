@@ -69,6 +69,9 @@ def train(
         engine: Devices, processes and precision; None for one process.
         loggers: "csv" or "tensorboard", beside the run's own log.
 
+    Returns:
+        The model, its test front, and what training took.
+
     Raises:
         UsageError: If ``out`` holds something else, or settings, data and machine do not fit.
         TrainingDiverged: If a loss becomes NaN or infinite.
