@@ -17,7 +17,7 @@ from lorpman.errors import UsageError
 
 
 def _umask() -> int:
-    """What new files may not be; it can only be read by setting it."""
+    """Which rights the system takes from new files; it can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

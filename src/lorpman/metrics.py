@@ -96,7 +96,7 @@ class Mean:
         return torch.stack([result.sum() if result.dim() else result * count, count])
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -254,7 +254,7 @@ class PixelAccuracy:
         return torch.stack([right.sum(), counted.sum()])
 
     def value(self, total: Tensor) -> Tensor:
-        """Right over counted.
+        """Right pixels over counted ones, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -282,7 +282,7 @@ class AbsoluteDepthError:
         return _depth_statistics(output, target, relative=False)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean error, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -309,7 +309,7 @@ class RelativeDepthError:
         return _depth_statistics(output, target, relative=True)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean error, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.

@@ -129,6 +129,7 @@ def _in_notebook() -> bool:
     """Whether a cell of a notebook is being run; never true before IPython was imported."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
+    # By its name: IPython in a terminal has a shell too, but no cells to show a page in.
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 

@@ -82,6 +82,7 @@ def interleave(
     times: Times = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(conditions.rounds(calls * sum(first.values()))):
+        # Back and forth, so that a machine that slows down in a round favours nobody.
         for name in names if turn % 2 == 0 else reversed(names):
             times[name].append(_turn(contenders[name], calls, clock))
     return times

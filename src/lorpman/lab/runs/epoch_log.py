@@ -139,7 +139,7 @@ class EpochLog:
         return [line for line in map(_parse_line, lines) if line is not None]
 
     def seconds(self) -> float:
-        """Spent on all epochs together, those before an interruption included."""
+        """The seconds spent on all epochs together, those before an interruption included."""
         return float(sum(line.get("seconds", 0.0) for line in self.read()))
 
     def _trace(self) -> dict[str, Any]:
