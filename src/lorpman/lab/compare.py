@@ -131,7 +131,7 @@ def _settings_of(problem: Problem, method: str) -> set[str]:
 
 
 def run_directory(out: Path, spec: Spec) -> Path:
-    """Find a run again by its settings.
+    """The directory of the run with these settings, or a free one for it.
 
     Args:
         out: The folder of all runs of a comparison.

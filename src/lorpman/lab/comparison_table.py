@@ -52,7 +52,7 @@ class MethodResults:
 
     @property
     def mean(self) -> float:
-        """Hypervolume, over the seeds."""
+        """The mean hypervolume over the seeds."""
         return statistics.fmean(self.hypervolumes)
 
     @property

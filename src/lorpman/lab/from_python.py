@@ -39,7 +39,7 @@ class Run:
 
     @property
     def problem(self) -> Problem:
-        """What was trained."""
+        """The problem that was trained."""
         return self.spec.problem
 
     @property

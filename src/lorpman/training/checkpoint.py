@@ -36,7 +36,7 @@ class DamagedCheckpoint(UsageError):
 
 
 class CheckpointWarning(UserNotice):
-    """An older checkpoint was used than there should be."""
+    """The newest checkpoint is damaged, and the one before it was used."""
 
 
 def save(state: dict[str, Any], path: Path) -> None:

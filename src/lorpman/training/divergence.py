@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LastStep:
-    """The last step, for the words of an error."""
+    """The last step that was taken, kept so that an error can say where it happened."""
 
     batch: Any
     """What it was taken on."""

@@ -188,7 +188,7 @@ class TrainingState:
         return nullcontext() if self.average is None else self.average.in_place()
 
     def finish(self) -> None:
-        """Leave the model as it is to be used."""
+        """Leave the model with its final weights: their mean, if there is one."""
         if self.average is not None:
             self.average.keep()
 
@@ -231,7 +231,7 @@ class TrainingState:
         }
 
     def resume(self, path: Path, freeze_heads: bool, loader: Iterable[Any]) -> None:
-        """Go to where :meth:`as_checkpoint` was taken.
+        """Take training up where :meth:`as_checkpoint` left it.
 
         Args:
             path: The checkpoint file.

@@ -72,7 +72,7 @@ class RowResult:
 
     @classmethod
     def of(cls, row: BenchmarkRow, measured: Measurement, seconds: float) -> "RowResult":
-        """Of a row that was measured.
+        """The result of a row that was measured.
 
         Args:
             row: What was measured.
@@ -100,7 +100,7 @@ class RowResult:
     def without(
         cls, row: BenchmarkRow, status: Status, note: str, also: Mapping[str, float], seconds: float
     ) -> "RowResult":
-        """Of a row that could not be measured.
+        """The result of a row that could not be measured.
 
         Args:
             row: What should have been measured.

@@ -42,7 +42,7 @@ class BenchmarkReport:
         return [part.name for part in parts if part.status == "failed"]
 
     def command(self) -> str:
-        """What repeats this run."""
+        """The command that repeats this run."""
         quick = "--quick " if self.conditions.quick else ""
         return f"lorpman bench {quick}--threads {self.conditions.threads}"
 
@@ -134,7 +134,7 @@ def measure_row(row: BenchmarkRow, conditions: Conditions) -> RowResult:
 
 
 def choose_parts(only: str | None, names: Sequence[str]) -> list[str]:
-    """Read ``--only``.
+    """Read ``--only``: which parts of the benchmark are asked for.
 
     Args:
         only: Names with commas between them; None for all.

@@ -42,11 +42,11 @@ class Conditions:
 
     @property
     def clock(self) -> Callable[[], float]:
-        """The one that is read before and after a turn."""
+        """The clock that is read before and after a turn."""
         return time.process_time if self.cpu_time else time.perf_counter
 
     def rounds(self, seconds: float) -> int:
-        """How many rounds are run if one takes so long.
+        """How many rounds are run, by how long one takes.
 
         Args:
             seconds: How long one round takes.

@@ -94,7 +94,7 @@ class Problem:
         return Preset(settings=dict(self.settings))
 
     def make_tasks(self, options: SettingsGroup) -> list[Task]:
-        """The tasks.
+        """The problem's tasks, made with its options and checked.
 
         Args:
             options: An instance of the problem's ``options``.
@@ -123,7 +123,7 @@ class Problem:
         return network
 
     def load(self, root: Path, options: SettingsGroup) -> Splits:
-        """The data.
+        """The problem's data, loaded with its options and checked.
 
         Args:
             root: Where datasets are.

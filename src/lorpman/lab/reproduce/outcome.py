@@ -77,7 +77,7 @@ class Outcome:
 
     @property
     def command(self) -> str:
-        """What makes all of it again."""
+        """The command that makes all of it again."""
         command = f"lorpman reproduce {self.reproduction.name} --scale {self.scale}"
         if self.seeds != self.plan.seeds:
             command += f" --seeds {','.join(map(str, self.seeds))}"
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def records(self) -> list[RunRecord]:
-        """Those of all lines."""
+        """The records of all lines."""
         return [record for line in self.lines for record in line.records]
 
     def to_json(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _example(splits: Splits) -> Any:
 def _scores(
     network: nn.Module, tasks: list[Task], splits: Splits, alpha: Tensor
 ) -> dict[str, dict[str, float]]:
-    """By split, then by task."""
+    """The scores of a network, by split and then by task."""
     by_split = {}
     with torch.no_grad():
         for split in ("validation", "test"):

@@ -144,7 +144,7 @@ def _check_repeatable(spec: Spec, splits: Splits, root: Path) -> None:
 
 
 def _fingerprint(data: Any) -> str:
-    """Of the first batches."""
+    """A hash of the first batches."""
     digest = hashlib.sha256()
 
     def add(tensor: Any) -> None:
