@@ -64,6 +64,7 @@ class Plan:
     """The peak memory of one run, rounded up."""
 
 
+# Compared by identity, as keys of dictionaries: settings cannot be hashed.
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
     """A run that a line is made from, whether or not it is there already."""
