@@ -43,6 +43,7 @@ class Origin:
     """What the problem is, on one line; may be empty."""
     method: str
     method_summary: str
+    """What the method is, on one line."""
     kind: str
     """``continuous``, ``discrete`` or ``single``: which networks there are."""
     title: str
@@ -71,7 +72,9 @@ class OpenedRun:
     spec: Spec | None
     """Likewise."""
     origin: Origin
+    """What it is of, in words."""
     tasks: Sequence[Task]
+    """The problem's tasks."""
     show: Show | None
     """How the problem wants its inputs to be shown; None for the usual way."""
     front: Front
@@ -81,7 +84,9 @@ class OpenedRun:
     description: dict[str, Any]
     """What ``run.json`` holds."""
     model: Manifold | None
+    """The trained manifold; None where its weights are not here."""
     splits: Splits | None
+    """The data; None where it is not here, or was not asked for."""
     why_not_live: str
     """Why nothing can be evaluated live; empty where it can."""
 

@@ -25,7 +25,9 @@ class Prediction:
     """What a network says about one sample, for one task."""
 
     task: int
+    """The place of the task."""
     text: str
+    """The class or the number that it says."""
     right: bool | None
     """None where there is no right or wrong, as for a number."""
     truth: str = ""
@@ -49,6 +51,7 @@ class ShownSamples:
     y: list[Tensor]
     """The targets, one tensor per task."""
     tasks: Sequence[Task]
+    """All tasks of the model."""
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
     balanced: list[list[Prediction]]

@@ -56,7 +56,9 @@ class Explorer:
     """A server that is bound to its address, and waits to be run."""
 
     server: BaseWSGIServer
+    """What answers requests."""
     queries: Queries
+    """The opened runs that they are about."""
     url: str
     """With the token, where there is one."""
 

@@ -25,6 +25,7 @@ class ShownInput:
     row: tuple[tuple[str, str], ...] = ()
     """Names of columns and their values."""
     text: str = ""
+    """For inputs that are read."""
 
 
 def shown_input(x: Any, show: Show | None) -> ShownInput:

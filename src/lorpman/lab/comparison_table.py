@@ -26,13 +26,17 @@ class MethodResults:
 
     method: str
     seeds: tuple[int, ...]
+    """Those that were trained to the end."""
     hypervolumes: tuple[float, ...]
     """On the test split, by seed."""
     sampling_error: float
     """The largest standard error with which a hypervolume was sampled; 0 if exact."""
     parameters: int
+    """How many numbers one run learns."""
     seconds_per_epoch: float
+    """The mean over all epochs and seeds."""
     epochs: int
+    """Of each run."""
     peak_memory: int
     """Bytes, the most over the seeds, libraries and data included."""
     order: float | None
@@ -41,6 +45,7 @@ class MethodResults:
     violations: int
     """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
     pairs: int
+    """Pairs of preferences, over tasks and seeds, with different weights."""
     published: float | None
     """What the paper reports, for this problem at full scale."""
     runs: tuple[str, ...]

@@ -34,7 +34,9 @@ class WatchedRun:
     method: str
     epochs: int
     state: State = "waits"
+    """Whether it waits, runs, is done or has failed."""
     epochs_done: int = 0
+    """As its log tells."""
     seconds: list[float] = field(default_factory=list)
     """What each epoch took."""
 

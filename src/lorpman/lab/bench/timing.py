@@ -27,7 +27,9 @@ class Conditions:
     """How a run of the benchmark measures."""
 
     threads: int
+    """How many torch may use."""
     quick: bool = False
+    """Fewer rounds and smaller networks; not for quoting."""
     data: Path = Path()
     """Where datasets are, for the rows that train on real ones."""
 

@@ -88,6 +88,7 @@ class PrepareFaces:
     """A transform: bytes to floats, and labels ``[n, 40]`` to 40 times ``[n]``."""
 
     colours: str
+    """One of the two ways to prepare them, ``rgb`` or ``bgr``."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         each = list(targets[0].long().unbind(1))

@@ -49,7 +49,9 @@ class CodedColumn:
     """One field of all rows: its distinct values, sorted, and the index of each row's ``[n]``."""
 
     values: list[str]
+    """The distinct texts."""
     codes: Tensor
+    """For each row, the place of its text among them."""
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "CodedColumn":

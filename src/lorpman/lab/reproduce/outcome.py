@@ -18,6 +18,7 @@ class MeasuredLine:
 
     line: Line
     records: Sequence[RunRecord]
+    """What is kept of its runs."""
     state: str = ""
     """Why there is no run, if there is none."""
 
@@ -40,9 +41,13 @@ class Outcome:
     """A reproduction that was made: what its table, JSON and picture show."""
 
     reproduction: Reproduction
+    """Which table or figure it is."""
     scale: Scale
+    """How much of it was done."""
     seeds: tuple[int, ...]
+    """Those that were asked for."""
     lines: tuple[MeasuredLine, ...]
+    """What was measured, in the order of the table."""
     data_note: str = ""
     """How the data differs from the official splits, if it does."""
     generated: bool = False

@@ -38,6 +38,7 @@ class Remark:
     why: str
     """The sentence that explains the status."""
     more: str = ""
+    """Further paragraphs."""
 
 
 def read_outcome(name: str, results: Path) -> Outcome | None:

@@ -26,6 +26,7 @@ class ExportedFromRun:
     """What was written, and what its card says about the run."""
 
     file: Exported
+    """What was written, and how it was checked."""
     card: dict[str, Any]
     """Settings, data and scores, as JSON."""
 

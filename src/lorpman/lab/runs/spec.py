@@ -28,9 +28,13 @@ class Spec:
     """Everything that decides a run's numbers, before anything is loaded."""
 
     problem: Problem
+    """What is trained."""
     method: Method
+    """How."""
     seed: int
+    """Decides all that is drawn."""
     training: TrainingSettings
+    """What every method is trained with."""
     own: SettingsGroup
     """The method's settings."""
     data: SettingsGroup
