@@ -257,8 +257,8 @@ def with_costs(
     """The rows with their training time over that of one plain network.
 
     Args:
-        rows: one per method.
-        retrained: the fronts of the retrained networks by seed; without any there is no measure.
+        rows: One per method.
+        retrained: The fronts of the retrained networks by seed; without any there is no measure.
 
     Returns:
         The rows, with costs where a network was retrained.

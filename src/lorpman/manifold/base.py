@@ -19,7 +19,7 @@ def check_manifold(model: object) -> None:
         model: What the caller gave as a model.
 
     Raises:
-        UsageError: With how to make one.
+        UsageError: If it is none; the message says how to make one.
     """
     check_kind("model", model, Manifold, "a manifold, such as lp.LowRank(network, num_tasks)")
 

@@ -35,7 +35,7 @@ def check_own_weights(model: Manifold, x: Any) -> None:
         x: What its network takes.
 
     Raises:
-        UsageError: Which names the module or the parameter.
+        UsageError: If it is so; the message names the module or the parameter.
     """
     trial = copy_network(model).eval()
     with torch.no_grad():

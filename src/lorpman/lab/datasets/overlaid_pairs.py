@@ -115,8 +115,8 @@ class FreshPairs:
     every row. Both are uniform over all images.
 
     Args:
-        originals: what to pair.
-        seed: of the generator, whose state checkpoints keep.
+        originals: What to pair.
+        seed: Of the generator, whose state checkpoints keep.
     """
 
     def __init__(self, originals: Originals, seed: int) -> None:
