@@ -114,6 +114,7 @@ class FineTuning(ParameterManifold):
 
         Raises:
             UsageError: As :meth:`save_adapters`.
+            ValueError: If there are several preferences.
         """
         check_frozen(self.network, self._shared)
         given = self._on_device(alpha)

@@ -91,8 +91,8 @@ class LowRank(FineTuning):
         adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
-            # More than the budget at first: begin_epoch drops what turns out to matter least.
             self.budget = check_budget(adapted, num_tasks, budget)
+            # More than the budget at first: begin_epoch drops what turns out to matter least.
             rank = first_rank(adapted, num_tasks, self.budget)
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
         # Decided here and not by a later freeze(): a network that uses factors on activations has
