@@ -248,7 +248,7 @@ def _spread(m: int, n: int) -> Tensor:
     if rest == 0:
         return anchors
     sobol = torch.quasirandom.SobolEngine(m, scramble=True, seed=_GRID_SEED)
-    # The logarithm of 0 is infinite, and m of 0 would leave nothing to divide by.
+    # At 0 the logarithm is infinite; at 1 it is 0, and a row of zeros has no sum to divide by.
     uniform = sobol.draw(rest, dtype=torch.float64).clamp(1e-12, 1 - 1e-12)
     # Exponential numbers over their sum are uniform on the simplex.
     exponential = -uniform.log()

@@ -45,7 +45,7 @@ def check_own_weights(model: Manifold, x: Any) -> None:
             if parameter.is_floating_point() and not parameter.any():
                 parameter.normal_(0, _DELTA)
     shown = model.preferences()
-    # Two that differ most; a manifold that shows one preference only has just that.
+    # The first and the last one; a manifold that shows one preference only has just that.
     for alpha in shown[[0, -1]][: len(shown)]:
         # Before it runs: what a network remembers must be the same on both sides.
         network = trial.solution(alpha)
