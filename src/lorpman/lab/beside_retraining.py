@@ -1,13 +1,15 @@
 """Runs beside retrained networks: what one run gives up, and whether there is a trade-off."""
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lorpman._files import owning
-from lorpman.front.control import Control
+from lorpman._files import owning, read_json
+from lorpman.front.control import Control, compete
 from lorpman.front.front import Front
 from lorpman.front.front_file import write_front
 from lorpman.lab.runs.evaluation import evaluate_run
@@ -62,8 +64,45 @@ def control_of_run(spec: Spec, run: Path, retrained: Front, root: Path) -> Contr
     front = control_front(spec, run, retrained, root)
     control = front.control(retrained)
     with owning(run):
-        write_front(Front.load(run / "front.json"), run / "front.json", control)
+        kept = {
+            **control.to_json(),
+            "networks": len(retrained),
+            "compete": compete([retrained]),
+        }
+        write_front(Front.load(run / "front.json"), run / "front.json", kept)
     return control
+
+
+def kept_control(run: Path) -> dict[str, Any] | None:
+    """What :func:`control_of_run` wrote into the ``front.json`` of a run; None if it did not.
+
+    Args:
+        run: the run directory.
+
+    Returns:
+        Finite numbers ``regret``, ``reach``, ``order_on_losses`` and ``networks``, and ``compete``;
+        each None where it was not known.
+
+    Raises:
+        UsageError: if the file cannot be read.
+    """
+    document = read_json(run / "front.json", "front")
+    kept = document.get("control") if isinstance(document, dict) else None
+    if not isinstance(kept, dict):
+        return None
+    on_losses = kept.get("order_on_losses")
+    correlation = on_losses.get("correlation") if isinstance(on_losses, dict) else None
+    numbers = {key: kept.get(key) for key in ("regret", "reach", "networks")}
+    numbers["order_on_losses"] = correlation
+    # Whoever sent the run may have written anything there.
+    sane = {key: value if _is_number(value) else None for key, value in numbers.items()}
+    told = kept.get("compete")
+    return {**sane, "compete": told if isinstance(told, bool) else None}
+
+
+def _is_number(value: Any) -> bool:
+    # A bool is an int to isinstance, and a mistake here.
+    return type(value) in (int, float) and isfinite(value)
 
 
 def control_front(spec: Spec, run: Path, retrained: Front, root: Path) -> Front:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lorpman._files import Kind, json_with, near_start
-from lorpman.front.control import Control
+from lorpman.front.control import NO_TRADE_OFF, Control
 from lorpman.front.notebook import html_picture, html_table
 
 TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
@@ -17,7 +17,6 @@ TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".jso
 _HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
 _HEAD += ["epochs", "s / epoch", "memory"]
 _CONTROL_HEAD = ["regret", "reach", "order on losses", "cost"]
-NO_TRADE_OFF = "These tasks do not compete: one network serves all preferences."
 
 
 @dataclass(frozen=True)

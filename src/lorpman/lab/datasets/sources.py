@@ -182,6 +182,11 @@ def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
     return Source(tuple(files))
 
 
+def _both(*sources: Source) -> Source:
+    """The files of several sources, for a problem that is made of all of them."""
+    return Source(tuple(file for source in sources for file in source.files))
+
+
 _MNIST = {
     "train-images-idx3-ubyte.gz": (
         "f68b3c2dcbeaaa9fbdd348bbdeb94873",
@@ -222,9 +227,13 @@ _FASHION = {
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _CENSUS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld"
 
+_DIGITS = _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST)
+_GARMENTS = _idx("fashion", _FASHION_URL, _FASHION)
+
 SOURCES = {
-    "multimnist": _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST),
-    "multifashion": _idx("fashion", _FASHION_URL, _FASHION),
+    "multimnist": _DIGITS,
+    "multifashion": _GARMENTS,
+    "multifashion-mnist": _both(_DIGITS, _GARMENTS),
     "census": Source(
         (
             SourceFile(
