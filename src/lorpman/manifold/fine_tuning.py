@@ -19,6 +19,7 @@ from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.peft_format import write_adapter
+from lorpman.manifold.repeated_batch import count_samples, repeat_batch, split_batch
 from lorpman.manifold.stacked_outputs import stack_outputs
 
 
@@ -32,6 +33,8 @@ class FineTuning(ParameterManifold):
 
     scale: float
     """Multiplies all deltas."""
+    batched: bool
+    """Whether one pass over a batch that is repeated b times serves all b preferences."""
     _shared: frozenset[str]
     _applies_factors: bool
 
@@ -46,6 +49,10 @@ class FineTuning(ParameterManifold):
         alpha = self._on_device(alpha)
         if alpha.ndim == 1:
             return call_network(self._view(alpha), x)
+        if self.batched:
+            samples = count_samples(x)
+            network = self._view(alpha.repeat_interleave(samples, 0))
+            return split_batch(call_network(network, repeat_batch(x, len(alpha))), len(alpha))
         return stack_outputs([call_network(self._view(row), x) for row in alpha])
 
     @contextmanager
