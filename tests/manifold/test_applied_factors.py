@@ -136,35 +136,6 @@ def test_a_base_in_half_precision_keeps_it_and_trains_single_precision():
     _gradients(model, output.float())
 
 
-class Coded(nn.Linear):
-    """A linear layer of 8-bit codes, as quantised networks have them."""
-
-    def __init__(self, layer):
-        super().__init__(layer.in_features, layer.out_features)
-        scale = layer.weight.detach().abs().max() / 127
-        codes = (layer.weight.detach() / scale).round().to(torch.int8)
-        self.weight = nn.Parameter(codes.flatten(), requires_grad=False)
-        self.register_buffer("scale", scale)
-
-    def whole(self):
-        return (self.weight.float() * self.scale).view(self.out_features, self.in_features)
-
-    def forward(self, x):
-        return nn.functional.linear(x, self.whole(), self.bias)
-
-
-def test_a_quantised_base_stays_as_it_is():
-    network, x = nn.Sequential(Coded(nn.Linear(6, 4))), torch.randn(3, 6)
-    model = _frozen(network)
-    (delta,) = model.low_rank_deltas().values()
-    change = 1.5 * torch.tensordot(ALPHAS[0], delta.dense(), 1)
-    expected = network(x) + x @ change.T
-    torch.testing.assert_close(model(x, ALPHAS[0]), expected)
-    _gradients(model, model(x, ALPHAS))
-    with pytest.raises(lp.UsageError, match=r"kept as torch.int8 \[24\] cannot be merged"):
-        model.solution(ALPHAS[0])
-
-
 class Checkpointed(nn.Module):
     def __init__(self, reentrant):
         super().__init__()

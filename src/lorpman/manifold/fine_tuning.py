@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lorpman._torch import is_transformed
 from lorpman.errors import UsageError
 from lorpman.manifold.adapters import adapter_at, check_frozen
-from lorpman.manifold.applied_factors import network_at
+from lorpman.manifold.applied_factors import can_apply, network_at
 from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_view import has_hidden_references
@@ -70,6 +70,17 @@ class FineTuning(ParameterManifold):
         else:
             with super().at(alpha) as network:
                 yield network
+
+    @property
+    def lends_weights(self) -> bool:
+        # Where a layer needs a merged weight, so that is kept, plain networks are quicker.
+        places = [place for name in self.low_rank_deltas() for place in self._places[name]]
+        return self._applies_factors and all(can_apply(*place) for place in places)
+
+    def network_to_run(self, alpha: Tensor) -> nn.Module:
+        if not self.lends_weights:
+            return super().network_to_run(alpha)
+        return self._view(self._on_device(alpha))
 
     def _view(self, alpha: Tensor) -> nn.Module:
         """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
