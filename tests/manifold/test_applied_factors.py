@@ -114,6 +114,8 @@ def test_every_sample_can_have_a_preference_of_its_own(monkeypatch):
     images, convolution = torch.randn(3, 4, 5, 5), _frozen(nn.Conv2d(4, 2, 1))
     with convolution.at(alphas) as one_pass:
         torch.testing.assert_close(one_pass(images)[1], convolution(images, alphas[1])[1])
+    with model.at(alphas) as one_pass:  # one row of words that all samples share
+        torch.testing.assert_close(one_pass(x[:1])[2], model(x[:1], alphas[2])[0])
     with model.at(alphas) as one_pass, pytest.raises(lp.UsageError, match="led by 3 samples"):
         one_pass(x[:2])
 
