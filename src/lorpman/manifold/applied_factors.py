@@ -72,6 +72,8 @@ def can_apply(module: nn.Module, key: str) -> bool:
         return False
     if isinstance(module, nn.Linear):
         return type(module).forward is nn.Linear.forward or is_coded(module)
+    if is_turned_linear(module):
+        return True
     if isinstance(module, nn.Embedding):
         plain = module.max_norm is None and not module.scale_grad_by_freq
         return plain and type(module).forward is nn.Embedding.forward
@@ -81,6 +83,13 @@ def can_apply(module: nn.Module, key: str) -> bool:
         simple = module.groups == 1 and module.padding_mode == "zeros"
         return simple and module.kernel_size[0] == 1
     return False
+
+
+def is_turned_linear(module: nn.Module) -> bool:
+    """Whether a module is GPT-2's linear layer, whose weight has inputs as rows."""
+    # By name: transformers may not be installed.
+    kind = type(module)
+    return (kind.__module__, kind.__name__) == ("transformers.pytorch_utils", "Conv1D")
 
 
 def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) -> _Forward | None:
@@ -96,6 +105,8 @@ def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) ->
         return None
     if isinstance(module, nn.Linear):
         return _linear(module, delta, scales)
+    if is_turned_linear(module):
+        return _turned_linear(module, delta, scales)
     if isinstance(module, nn.Embedding):
         return _embedding(module, delta, scales)
     return _convolution(module, delta, scales)
@@ -114,6 +125,17 @@ def _linear(module: nn.Linear, delta: LowRankDelta, scales: Tensor) -> _Forward:
         output = F.linear(x.reshape(-1, x.shape[-1]), module.weight, module.bias)
         inner = inner.view(-1, inner.shape[-1]).to(output.dtype)
         return output.addmm_(inner, B.T.to(output.dtype)).view(*x.shape[:-1], len(B))
+
+    return forward
+
+
+def _turned_linear(module: nn.Module, delta: LowRankDelta, scales: Tensor) -> _Forward:
+    def forward(x: Tensor) -> Tensor:
+        _check_samples(x, scales)
+        A, B = delta.A.flatten(0, 1), delta.B.flatten(1)
+        inner = (x.to(B.dtype) @ B) * _between(scales, x.ndim)
+        output: Tensor = module.forward(x)
+        return output + (inner @ A).to(output.dtype)
 
     return forward
 
