@@ -69,6 +69,19 @@ class Manifold(nn.Module, ABC):
         """
 
     @property
+    def lends_weights(self) -> bool:
+        """Whether :meth:`network_to_run` gives networks over the manifold's own weights."""
+        return False
+
+    def network_to_run(self, alpha: Tensor) -> nn.Module:
+        """The network at one preference for running it only, without a copy where that can be.
+
+        Args:
+            alpha: The preference ``[m]``.
+        """
+        return self.solution(alpha)
+
+    @property
     def innermost(self) -> "Manifold":
         """The manifold that holds the weights: this one, unless it only shows another one."""
         return self

@@ -67,6 +67,9 @@ class LowRankSettings(ScalarisedSettings):
     frozen: bool = False
     """Leave the network as it came, for fine-tuning: only low-rank matrices and heads are trained,
     and they can be exported as adapters."""
+    batched: bool = False
+    """With frozen: run a batch once for all preferences of a step, repeated for each; faster where
+    a batch is small."""
 
 
 def _low_rank(
@@ -80,6 +83,7 @@ def _low_rank(
         shared=shared,
         budget=settings.budget,
         frozen=settings.frozen,
+        batched=settings.batched,
     )
 
 
