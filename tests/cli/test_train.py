@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -167,4 +168,25 @@ def test_several_machines_without_their_environment_are_refused_within_seconds(t
     done = subprocess.run(started, env=kept, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "torchrun" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_machines_without_each_other_s_addresses_are_refused_within_seconds(tmp_path):
+    """They would wait for each other in silence, for minutes."""
+    started = time.monotonic()
+    subprocess.run(command("--help"), check=True, capture_output=True)
+    # What a busy machine needs for nothing, twice more, and five seconds.
+    limit = 3 * (time.monotonic() - started) + 5
+    told = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
+    environment = {name: value for name, value in os.environ.items() if name not in told}
+    done = subprocess.run(
+        command("train", "toy", "--nodes", 2, "--out", tmp_path / "run"),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("lorpman: nodes is 2, but MASTER_ADDR, MASTER_PORT, NODE_RANK")
+    assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
