@@ -163,25 +163,17 @@ def test_a_training_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch, opt
 
 @pytest.mark.slow
 def test_several_machines_without_their_environment_are_refused_within_seconds(tmp_path):
-    kept = {k: v for k, v in os.environ.items() if k not in ("MASTER_ADDR", "NODE_RANK", "RANK")}
-    started = command("train", "multidigits", "--nodes", "2", "--out", tmp_path / "run")
-    done = subprocess.run(started, env=kept, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "torchrun" in done.stderr
-    assert not (tmp_path / "run").exists()
-
-
-def test_machines_without_each_other_s_addresses_are_refused_within_seconds(tmp_path):
     """They would wait for each other in silence, for minutes."""
     started = time.monotonic()
     subprocess.run(command("--help"), check=True, capture_output=True)
-    # What a busy machine needs for nothing, twice more, and five seconds.
-    limit = 3 * (time.monotonic() - started) + 5
+    # Five seconds more than a command that does nothing needs, times three: both are noisy.
+    limit = 3 * (time.monotonic() - started + 5)
     told = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
-    environment = {name: value for name, value in os.environ.items() if name not in told}
+    kept = {name: value for name, value in os.environ.items() if name not in told}
     done = subprocess.run(
-        command("train", "toy", "--nodes", 2, "--out", tmp_path / "run"),
-        env=environment,
+        command("train", "multidigits", "--nodes", "2", "--out", tmp_path / "run"),
+        # A rank alone looks like a launcher, and is none.
+        env={**kept, "RANK": "0"},
         capture_output=True,
         text=True,
         timeout=limit,

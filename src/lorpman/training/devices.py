@@ -153,14 +153,12 @@ def is_first_process() -> bool:
 def _has_launcher() -> bool:
     """Whether Fabric will find a program that tells the processes of each other."""
     # Imported here, as above. Fabric is asked itself: one variable of a launcher is not enough.
-    from lightning_fabric.plugins import environments
+    from lightning_fabric.plugins.environments.lsf import LSFEnvironment
+    from lightning_fabric.plugins.environments.mpi import MPIEnvironment
+    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
-    launchers = (
-        environments.TorchElasticEnvironment,
-        environments.SLURMEnvironment,
-        environments.LSFEnvironment,
-        environments.MPIEnvironment,
-    )
+    launchers = (TorchElasticEnvironment, SLURMEnvironment, LSFEnvironment, MPIEnvironment)
     return any(launcher.detect() for launcher in launchers)
 
 
