@@ -129,6 +129,15 @@ def test_a_variable_that_is_no_number_is_named(monkeypatch, name, text):
         Engine(1, 2).check_environment()
 
 
+def test_what_counts_as_a_launcher_is_what_fabric_finds(monkeypatch):
+    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    for job, found in (("training", True), ("bash", False), ("interactive", False)):
+        monkeypatch.setenv("SLURM_JOB_NAME", job)
+        assert SLURMEnvironment.detect() == devices._has_launcher() == found
+
+
 def test_torchrun_without_its_numbers_is_refused(torchrun, monkeypatch):
     monkeypatch.delenv("LOCAL_WORLD_SIZE")
     with pytest.raises(lp.UsageError, match="LOCAL_WORLD_SIZE must be a whole number"):

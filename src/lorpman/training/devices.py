@@ -18,6 +18,12 @@ _REFUSED = {
 }
 # By these, a process finds the first machine, and knows which one it is on itself.
 _OF_SEVERAL_MACHINES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
+# What Fabric 2.5 knows torchrun, SLURM and LSF by. Not asked of Fabric, whose import takes seconds.
+_LAUNCHERS = (
+    {"TORCHELASTIC_RUN_ID"},
+    {"SLURM_NTASKS"},
+    {"LSB_JOBID", "LSB_DJOB_RANKFILE", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE"},
+)
 PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
 
 
@@ -152,14 +158,12 @@ def is_first_process() -> bool:
 
 def _has_launcher() -> bool:
     """Whether Fabric will find a program that tells the processes of each other."""
-    # Imported here, as above. Fabric is asked itself: one variable of a launcher is not enough.
-    from lightning_fabric.plugins.environments.lsf import LSFEnvironment
-    from lightning_fabric.plugins.environments.mpi import MPIEnvironment
-    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
-    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-
-    launchers = (TorchElasticEnvironment, SLURMEnvironment, LSFEnvironment, MPIEnvironment)
-    return any(launcher.detect() for launcher in launchers)
+    # As in SLURM: under these names a person has a terminal on one of the machines.
+    by_hand = os.environ.get("SLURM_JOB_NAME") in ("bash", "interactive")
+    return any(
+        names <= os.environ.keys() and not (by_hand and "SLURM_NTASKS" in names)
+        for names in _LAUNCHERS
+    )
 
 
 def _read_variable(name: str, most: int = 2**31 - 1) -> int:
