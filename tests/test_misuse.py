@@ -14,6 +14,7 @@ import lorpman as lp
 from command_line import files
 from misuse import CALLS, GARBAGE
 from misused_runs import RUN_CALLS
+from soak_size import soaked
 
 _MODES = (torch.enable_grad, torch.no_grad, torch.inference_mode)
 # Not called with arguments of the user: results, base classes, errors, and what a rule needs.
@@ -62,7 +63,7 @@ def test_garbage_is_refused_in_one_line(data):
 
 
 @pytest.mark.soak
-@settings(max_examples=2000, **_FUZZ)
+@settings(max_examples=soaked(2000), **_FUZZ)
 @given(st.data())
 def test_much_garbage_is_refused_in_one_line(data):
     _misuse(data, CALLS)
@@ -76,7 +77,7 @@ def test_garbage_about_runs_is_refused_and_leaves_nothing(data):
 
 
 @pytest.mark.soak
-@settings(max_examples=500, derandomize=False, **_FUZZ)
+@settings(max_examples=soaked(500), **_FUZZ)
 @given(st.data())
 def test_much_garbage_about_runs_is_refused_and_leaves_nothing(data):
     _misuse(data, RUN_CALLS)

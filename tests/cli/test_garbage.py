@@ -15,6 +15,7 @@ from command_line import files
 from lorpman.cli.main import main
 from lorpman.lab.runs.spec import Spec
 from lorpman.training import checkpoint
+from soak_size import soaked
 
 KEYS = sorted(Spec.make("toy", "lorpman", 0, {}).settings())
 
@@ -101,7 +102,7 @@ def test_settings(capsys, tmp_path_factory, key, text, more):
 
 
 @pytest.mark.soak
-@cases(1000)
+@cases(soaked(1000))
 @given(key=keys, text=seeds, more=st.sampled_from(["rank=1", "epochs=3"]))
 def test_settings_for_long(capsys, tmp_path_factory, key, text, more):
     check_settings(capsys, tmp_path_factory.mktemp("set"), key, text, more)
@@ -188,7 +189,7 @@ def test_files_of_a_run(capsys, toy, part, data):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("part", PARTS)
-@cases(260)
+@cases(soaked(260))
 @given(data=st.data())
 def test_files_of_a_run_for_long(capsys, toy, part, data):
     check_file(capsys, toy, part, data)
@@ -244,7 +245,7 @@ def test_forged_checkpoints(capsys, toy, tmp_path_factory, data):
 
 
 @pytest.mark.soak
-@cases(300)
+@cases(soaked(300))
 @given(data=st.data())
 def test_forged_checkpoints_for_long(capsys, toy, tmp_path_factory, data):
     check_forged(capsys, toy, tmp_path_factory.mktemp("forged"), data)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from asking import Asker, serving
+from soak_size import soaked
 
 GOOD = {"run": "digits", "alpha": [0.5, 0.5], "serial": 1}
 
@@ -118,7 +119,7 @@ def test_calls(asker, capfd, data):
 
 
 @pytest.mark.soak
-@cases(1000)
+@cases(soaked(1000))
 @given(data=st.data())
 def test_calls_for_long(asker, capfd, data):
     check_call(asker, capfd, data)
@@ -138,7 +139,7 @@ def test_addresses(asker, stranger, capfd, path, query, headers):
 
 
 @pytest.mark.soak
-@cases(700)
+@cases(soaked(700))
 @given(path=paths, query=queries, headers=headers())
 def test_addresses_for_long(asker, stranger, capfd, path, query, headers):
     check_address(asker, stranger, capfd, path, query, headers)
@@ -174,7 +175,7 @@ def test_bytes(served, asker, capfd, request):
 
 
 @pytest.mark.soak
-@cases(300)
+@cases(soaked(300))
 @given(request=raw_requests())
 def test_bytes_for_long(served, asker, capfd, request):
     check_bytes(served, asker, capfd, request)
