@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, shown
 
 
 def _umask() -> int:
@@ -65,6 +65,27 @@ def owning(folder: Path) -> Iterator[None]:
         yield
     finally:
         _OWNED[folder] -= 1
+
+
+def as_path(name: str, value: object) -> Path:
+    """A path that somebody gave.
+
+    Args:
+        name: What the argument is called.
+        value: What was given.
+
+    Raises:
+        UsageError: If it cannot be the path of a file or folder.
+
+    >>> as_path("out", "runs/mine").name
+    'mine'
+    """
+    check_kind(name, value, (str, Path), "a path")
+    text = str(value)
+    # Halves of surrogate pairs are no characters, and a NUL ends a path.
+    if not text or "\0" in text or any(0xD800 <= ord(c) < 0xDC80 for c in text):
+        raise UsageError(f"{name} must be a path, got {shown(value)}")
+    return Path(text)
 
 
 def check_target(path: str | Path, kind: Kind) -> None:

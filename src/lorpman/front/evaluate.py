@@ -126,7 +126,7 @@ def scores_of(
     empty = True
     for batch in loader:
         empty = False
-        x, y = unpack(tree_map_only(Tensor, lambda value: value.to(device), batch))
+        x, y = unpack(tree_map_only(Tensor, lambda value: _moved(value, device), batch))
         x = as_input(x, holder)  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
@@ -135,6 +135,13 @@ def scores_of(
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
+
+
+def _moved(value: Tensor, device: torch.device) -> Tensor:
+    """A tensor of a batch on the network's device."""
+    if value.is_meta:
+        raise UsageError("the data holds a tensor on the meta device, which has no values")
+    return value.to(device)
 
 
 def as_input(x: Any, network: nn.Module) -> Any:

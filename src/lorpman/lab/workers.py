@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lorpman.errors import UsageError, need
+from lorpman.errors import UsageError, check_kind, need, whole_number
 from lorpman.lab.own_process import packed
 
 _SECONDS_TO_CONNECT = 10
@@ -33,8 +33,9 @@ class Workers:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise UsageError(f"--jobs must be at least 1, got {self.jobs}")
+        whole_number("jobs", self.jobs)
+        if self.scheduler is not None:
+            check_kind("scheduler", self.scheduler, str, "the address of a Dask scheduler")
         if self.scheduler is not None and self.jobs > 1:
             raise UsageError(
                 "--jobs is for this machine, and the scheduler's workers decide how much they "

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lorpman.errors import UsageError, unknown
+from lorpman.errors import UsageError, check_kind, unknown
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.problems.registry import get_problem, problem_names
 
@@ -31,6 +31,7 @@ def find_problem(named: str | Problem) -> Problem:
     Raises:
         UsageError: If there is none, its code fails, or its name belongs to another problem.
     """
+    check_kind("problem", named, (str, Problem), "an lp.Problem, its name or its file")
     if isinstance(named, str) and named in problem_names():
         return get_problem(named)
     problem = named if isinstance(named, Problem) else _import_problem(named)
