@@ -63,6 +63,9 @@ def control(front: "Front", retrained: "Front") -> Control:
         front: Of the one run; it must hold every preference of ``retrained``.
         retrained: One network per preference.
 
+    Returns:
+        Regret, reach and order, with their parts.
+
     Raises:
         UsageError: If the two are of different tasks, or lack losses or preferences.
     """

@@ -56,6 +56,7 @@ def read_fields(content: bytes) -> dict[str, Any]:
     fields = {key: document[key] for key in _NEEDED} | {"label": str(document.get("label", ""))}
     for key in _TABLES:
         if document.get(key) is not None:
+            # As NaN, which Front refuses with the place where it is.
             rows = [[math.nan if x is None else x for x in row] for row in document[key]]
             fields[key] = torch.tensor(rows, dtype=torch.float64)
     return fields

@@ -53,13 +53,13 @@ def control_of_run(spec: Spec, run: Path, retrained: Front, root: Path) -> Contr
     ``front.json``.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        retrained: the test front of the retrained networks.
-        root: where datasets are.
+        spec: The run's settings.
+        run: Its directory.
+        retrained: The test front of the retrained networks.
+        root: Where datasets are.
 
     Raises:
-        UsageError: if the two are of different tasks, or run or data are missing or damaged.
+        UsageError: If the two are of different tasks, or run or data are missing or damaged.
     """
     front = control_front(spec, run, retrained, root)
     control = front.control(retrained)
@@ -109,13 +109,13 @@ def control_front(spec: Spec, run: Path, retrained: Front, root: Path) -> Front:
     """The test front of a run at :func:`control_preferences`, evaluated once and then kept.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        retrained: the test front of the retrained networks.
-        root: where datasets are.
+        spec: The run's settings.
+        run: Its directory.
+        retrained: The test front of the retrained networks.
+        root: Where datasets are.
 
     Raises:
-        UsageError: if run or data are missing or damaged.
+        UsageError: If run or data are missing or damaged.
     """
     alphas = control_preferences(retrained)
     path = run / CONTROL_FRONT
@@ -134,7 +134,7 @@ def retrained_fronts(runs: Mapping[tuple[str, int], Path]) -> dict[int, Front]:
     """The fronts of the retrained networks, by seed.
 
     Args:
-        runs: finished runs, by method and seed.
+        runs: Finished runs, by method and seed.
     """
     return {
         seed: Front.load(run / "front.json")

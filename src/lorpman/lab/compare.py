@@ -52,24 +52,24 @@ def compare(
     does not stop the others.
 
     Args:
-        problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-        methods: names of methods.
-        seeds: every method is trained once with each.
-        out: where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
-        root: the data directory.
+        problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+        methods: Names of methods.
+        seeds: Every method is trained once with each.
+        out: Where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
+        root: The data directory.
         scale: ``laptop`` for the preset's stated reduction.
-        recipe: the name of a recipe, for all methods.
-        overrides: settings; each goes to every method that has it.
-        isolate: give each run a process of its own, so that its peak memory is its own.
-        workers: how many runs at once, and where; None for one after the other.
-        tell: told which run begins, ends or fails, and the time left; None for nobody.
-        live: on a terminal, show a table that follows the runs instead.
+        recipe: The name of a recipe, for all methods.
+        overrides: Settings; each goes to every method that has it.
+        isolate: Give each run a process of its own, so that its peak memory is its own.
+        workers: How many runs at once, and where; None for one after the other.
+        tell: Told which run begins, ends or fails, and the time left; None for nobody.
+        live: On a terminal, show a table that follows the runs instead.
 
     Returns:
         The table.
 
     Raises:
-        UsageError: something asked for does not exist, or every run failed.
+        UsageError: If something asked for does not exist, or every run failed.
     """
     specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
     runs = {key: run_directory(out, spec) for key, spec in specs.items()}
@@ -131,11 +131,11 @@ def _settings_of(problem: Problem, method: str) -> set[str]:
 
 
 def run_directory(out: Path, spec: Spec) -> Path:
-    """Find a run again by its settings.
+    """The directory of the run with these settings, or a free one for it.
 
     Args:
-        out: the folder of all runs of a comparison.
-        spec: the run.
+        out: The folder of all runs of a comparison.
+        spec: The run.
 
     Returns:
         The directory in ``out`` that holds this run, or a free one with its name.
@@ -203,9 +203,9 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     """The test front of a finished run, comparable with those of other runs.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        root: the data directory.
+        spec: The run's settings.
+        run: Its directory.
+        root: The data directory.
 
     Returns:
         The front; a continuous one on the preferences that all methods share, for which it is
@@ -257,8 +257,8 @@ def with_costs(
     """The rows with their training time over that of one plain network.
 
     Args:
-        rows: one per method.
-        retrained: the fronts of the retrained networks by seed; without any there is no measure.
+        rows: One per method.
+        retrained: The fronts of the retrained networks by seed; without any there is no measure.
 
     Returns:
         The rows, with costs where a network was retrained.

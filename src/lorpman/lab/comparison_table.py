@@ -25,13 +25,17 @@ class MethodResults:
 
     method: str
     seeds: tuple[int, ...]
+    """Those that were trained to the end."""
     hypervolumes: tuple[float, ...]
     """On the test split, by seed."""
     sampling_error: float
     """The largest standard error with which a hypervolume was sampled; 0 if exact."""
     parameters: int
+    """How many numbers one run learns."""
     seconds_per_epoch: float
+    """The mean over all epochs and seeds."""
     epochs: int
+    """Of each run."""
     peak_memory: int
     """Bytes, the most over the seeds, libraries and data included."""
     order: float | None
@@ -40,6 +44,7 @@ class MethodResults:
     violations: int
     """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
     pairs: int
+    """Pairs of preferences, over tasks and seeds, with different weights."""
     published: float | None
     """What the paper reports, for this problem at full scale."""
     runs: tuple[str, ...]
@@ -51,7 +56,7 @@ class MethodResults:
 
     @property
     def mean(self) -> float:
-        """Hypervolume, over the seeds."""
+        """The mean hypervolume over the seeds."""
         return statistics.fmean(self.hypervolumes)
 
     @property
@@ -65,15 +70,15 @@ class Comparison:
     """The rows of a comparison, and why a run is missing.
 
     Args:
-        problem: the name of the problem.
+        problem: The name of the problem.
         scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
-        recipe: the recipe that all settings started from, if there was one.
-        note: how the data differs from the official splits, if it does.
-        rows: one per method, in the order asked for.
-        compete: whether retraining for one task alone gains anything; None where nothing was
+        recipe: The recipe that all settings started from, if there was one.
+        note: How the data differs from the official splits, if it does.
+        rows: One per method, in the order asked for.
+        compete: Whether retraining for one task alone gains anything; None where nothing was
             retrained.
-        failures: for each run that failed, by the name of its directory, the reason.
-        picture: the fronts, as a PNG, for notebooks.
+        failures: For each run that failed, by the name of its directory, the reason.
+        picture: The fronts, as a PNG, for notebooks.
     """
 
     problem: str

@@ -109,7 +109,7 @@ class TrainingSettings(SettingsGroup):
         """What makes the optimiser that these settings name.
 
         Args:
-            fused: update all weights in one pass, instead of one for each tensor and operation,
+            fused: Update all weights in one pass, instead of one for each tensor and operation,
                 which takes as long as a forward pass where the network is small.
 
         Returns:
@@ -118,6 +118,7 @@ class TrainingSettings(SettingsGroup):
         common: dict[str, Any] = {
             "lr": self.learning_rate,
             "weight_decay": self.weight_decay,
+            # None and not False, with which torch would not choose its foreach way either.
             "fused": fused or None,
         }
         if self.optimizer == "sgd":
@@ -164,13 +165,13 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Read what ``--set`` was given; values are read as YAML.
 
     Args:
-        assignments: such as ``["rank=4", "scale=2.0"]``.
+        assignments: Such as ``["rank=4", "scale=2.0"]``.
 
     Returns:
         The values by name.
 
     Raises:
-        UsageError: one of them is not ``key=value``, or its value is no YAML.
+        UsageError: If one of them is not ``key=value``, or its value is no YAML.
 
     >>> parse_assignments(["rank=4", "freeze_epoch=null"])
     {'rank': 4, 'freeze_epoch': None}
@@ -216,7 +217,7 @@ def format_assignments(values: Mapping[str, Any]) -> list[str]:
     """Write settings the way :func:`parse_assignments` reads them.
 
     Args:
-        values: settings by name.
+        values: Settings by name.
 
     Returns:
         One ``key=value`` for each.
@@ -233,14 +234,14 @@ def distribute(
     """Hand every value to the group that has a field of that name.
 
     Args:
-        values: settings by name; what is not given has its default.
-        groups: the groups that the settings may belong to.
+        values: Settings by name; what is not given has its default.
+        groups: The groups that the settings may belong to.
 
     Returns:
         One group of settings for each of ``groups``, under the same name.
 
     Raises:
-        UsageError: no group has such a setting, or its value is not allowed.
+        UsageError: If no group has such a setting, or its value is not allowed.
 
     >>> distribute({"epochs": 3}, {"training": TrainingSettings})["training"].epochs
     3

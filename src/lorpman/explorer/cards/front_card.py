@@ -57,7 +57,12 @@ def front_card(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> A
 
 
 def live_curves(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> list[Trace]:
-    """The lines that points move on, where there are two tasks and evaluating is quick."""
+    """The lines that points move on, where there are two tasks and evaluating is quick.
+
+    Args:
+        runs: The runs on the page.
+        live_runs: Those of them that can be evaluated, by key.
+    """
     fronts = {key: live.front for key, live in live_runs.items() if live.front is not None}
     return [live_curve(run, fronts[run.key]) for run in runs if run.key in fronts]
 

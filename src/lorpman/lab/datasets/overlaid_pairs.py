@@ -49,7 +49,12 @@ class Originals:
     """Whether left and right images are the same ones."""
 
     def laid_over(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The pairs of these indices ``[n]``: pictures, left labels, right labels."""
+        """Pairs of the originals, laid over each other: pictures, left labels, right labels.
+
+        Args:
+            left: The indices of the left ones, ``[n]``.
+            right: Those of the right ones, ``[n]``.
+        """
         pictures = overlay(self.left, left, right, self.right)
         return pictures, self.left_labels[left], self.right_labels[right]
 
@@ -64,19 +69,19 @@ def load(
     """Inputs ``[n, 1, 28, 28]``, targets left ``[n]`` and right ``[n]``.
 
     Args:
-        root: the data directory; the files are in its folders ``mnist`` and ``fashion``.
-        source: which original set; ``mnist+fashion``: a digit left, a garment right.
-        sizes: training, validation and test samples. The pairs of the first two come from the
+        root: The data directory; the files are in its folders ``mnist`` and ``fashion``.
+        source: Which original set; ``mnist+fashion``: a digit left, a garment right.
+        sizes: Training, validation and test samples. The pairs of the first two come from the
             original training set and are drawn independently, so cutting them is a random split.
-        seed: draws the pairs; the default is the one that all results use.
-        fresh_pairs: pair the training images anew in every epoch, as many as ``sizes`` says, so
+        seed: Draws the pairs; the default is the one that all results use.
+        fresh_pairs: Pair the training images anew in every epoch, as many as ``sizes`` says, so
             that pairs cannot be memorised. Validation and test pairs stay as they are.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: a file is missing or damaged, or a size is below 1.
+        UsageError: If a file is missing or damaged, or a size is below 1.
     """
     if source not in SOURCES:
         raise unknown("source", source, SOURCES)
@@ -110,8 +115,8 @@ class FreshPairs:
     every row. Both are uniform over all images.
 
     Args:
-        originals: what to pair.
-        seed: of the generator, whose state checkpoints keep.
+        originals: What to pair.
+        seed: Of the generator, whose state checkpoints keep.
     """
 
     def __init__(self, originals: Originals, seed: int) -> None:
@@ -166,10 +171,10 @@ def pairs(
     """Draw pairs of two different images, uniformly.
 
     Args:
-        available: how many images there are.
-        n: how many pairs to draw.
-        rng: draws them.
-        others: how many there are for the right, where those are a set of their own.
+        available: How many images there are.
+        n: How many pairs to draw.
+        rng: Draws them.
+        others: How many there are for the right, where those are a set of their own.
 
     Returns:
         The indices of the left and of the right images, ``[n]`` each.
@@ -188,10 +193,10 @@ def overlay(
     """Lay pairs of images over each other.
 
     Args:
-        images: bytes, ``[k, 28, 28]``.
-        left: which image lies at the upper left, ``[n]``.
-        right: which lies at the lower right, ``[n]``.
-        right_images: where those are others, ``[l, 28, 28]``.
+        images: Bytes, ``[k, 28, 28]``.
+        left: Which image lies at the upper left, ``[n]``.
+        right: Which lies at the lower right, ``[n]``.
+        right_images: Where those are others, ``[l, 28, 28]``.
 
     Returns:
         Floats, ``[n, 1, 28, 28]``.

@@ -27,14 +27,14 @@ def evaluate_run(
     """The front of a finished run on one of its splits; :func:`save_front` writes it.
 
     Args:
-        run: the run directory.
-        split: any of :data:`SPLITS`.
-        root: where datasets are.
-        problem: what was trained, where that is not built in.
-        alphas: the preferences, ``[n, m]``; default: the manifold's own.
+        run: The run directory.
+        split: Any of :data:`SPLITS`.
+        root: Where datasets are.
+        problem: What was trained, where that is not built in.
+        alphas: The preferences, ``[n, m]``; default: the manifold's own.
 
     Raises:
-        UsageError: if the split is not known, or run or data are missing or damaged.
+        UsageError: If the split is not known, or run or data are missing or damaged.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
@@ -48,13 +48,13 @@ def save_front(front: Front, run: Path, split: str) -> None:
     """Write a front and its picture into a run directory.
 
     Args:
-        front: what :func:`evaluate_run` gave.
-        run: the run directory.
-        split: the test split replaces the run's own ``front.json`` and ``front.png``; others have
+        front: What :func:`evaluate_run` gave.
+        run: The run directory.
+        split: The test split replaces the run's own ``front.json`` and ``front.png``; others have
             their name in the files' names.
 
     Raises:
-        UsageError: if the files cannot be written.
+        UsageError: If the files cannot be written.
     """
     name = "front" if split == "test" else f"front-{split}"
     with owning(run):
