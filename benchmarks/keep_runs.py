@@ -38,6 +38,15 @@ def with_records(comparison: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {**comparison, "rows": rows}
 
 
+def without_cost(text: str) -> str:
+    """A table of ``lorpman compare`` without its last column, which is clock time."""
+    head, *rest = text.splitlines()
+    assert head.endswith("| cost |"), head
+    cut = [f"{line.rsplit('|', 2)[0]}|" if line.startswith("|") else line for line in [head, *rest]]
+    caption = "; cost, training time over that of one plain network"
+    return "\n".join(cut).replace(caption, "") + "\n"
+
+
 def command(comparison: dict[str, Any], settings: list[str]) -> str:
     """The call of ``lorpman compare`` that made it, with these settings."""
     methods, seeds = ([row["method"] for row in comparison["rows"]], comparison["rows"][0]["seeds"])
@@ -80,6 +89,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="what the comparison was told, for its command")  # fmt: skip
+    parser.add_argument("--no-cost", action="store_true", help="where clock times mean nothing")
     options = parser.parse_args()
     folder, out = options.folder, options.out
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -90,6 +100,9 @@ def main() -> None:
             **with_records(comparison, folder),
         }
         text = (folder / "comparison.md").read_text()
+        if options.no_cost:
+            text = without_cost(text)
+            described["rows"] = [{**row, "cost": None} for row in described["rows"]]
         out.with_suffix(".md").write_text(f"{text}\nMade by:\n\n    {described['command']}\n")
         shutil.copyfile(folder / "comparison.png", out.with_suffix(".png"))
     else:
