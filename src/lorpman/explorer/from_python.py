@@ -26,15 +26,15 @@ def report(
     """Describe a run in one HTML file, as ``lorpman report`` does.
 
     Args:
-        run: what ``lp.train`` or ``lp.open_run`` gave, or a run directory.
-        to: the file; default: ``report.html`` in the run directory.
-        problem: for a directory whose problem is not built in: the problem, or where it is.
+        run: What ``lp.train`` or ``lp.open_run`` gave, or a run directory.
+        to: The file; default: ``report.html`` in the run directory.
+        problem: For a directory whose problem is not built in: the problem, or where it is.
 
     Returns:
         The file.
 
     Raises:
-        UsageError: if there is no run with a front, or the file cannot be written.
+        UsageError: If there is no run with a front, or the file cannot be written.
     """
     need("plotly", extra="explore")
     from lorpman.explorer.report import REPORT, report_html
@@ -62,22 +62,22 @@ def explore(
     ends with Ctrl+C.
 
     Args:
-        *shown: runs, run directories, or one manifold.
-        tasks: of a manifold.
-        data: of a manifold: held-out samples, as a split of :class:`lp.Splits` may be, or
+        *shown: Runs, run directories, or one manifold.
+        tasks: Of a manifold.
+        data: Of a manifold: held-out samples, as a split of :class:`lp.Splits` may be, or
             ``lp.Splits`` themselves. For run directories: where datasets are.
-        problem: for directories whose problem is not built in: the problem, or where it is.
-        show: how one input of a manifold looks: a function of it that gives an image
+        problem: For directories whose problem is not built in: the problem, or where it is.
+        show: How one input of a manifold looks: a function of it that gives an image
             ``[1 or 3, h, w]``, a dict (a row of a table) or a text; default: by its shape.
         port: 0 for any free one.
-        samples: on how many test samples the moving point is scored at most.
-        block: whether to wait until interrupted; default: outside a notebook.
+        samples: On how many test samples the moving point is scored at most.
+        block: Whether to wait until interrupted; default: outside a notebook.
 
     Returns:
         What serves the page, with ``url`` and ``close()``.
 
     Raises:
-        UsageError: if a run cannot be opened, or the address cannot be listened on.
+        UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
     need("dash", extra="explore")
     from lorpman.explorer.server import serve_runs
@@ -129,6 +129,7 @@ def _in_notebook() -> bool:
     """Whether a cell of a notebook is being run; never true before IPython was imported."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
+    # By its name: IPython in a terminal has a shell too, but no cells to show a page in.
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 

@@ -40,7 +40,7 @@ class Run:
 
     @property
     def problem(self) -> Problem:
-        """What was trained."""
+        """The problem that was trained."""
         return self.spec.problem
 
     @property
@@ -85,23 +85,23 @@ def train(
     """Train a problem with a method into a run directory, as ``lorpman train`` does.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        method: its name; see ``lorpman methods``.
-        seed: decides the network's start, the order of data and the preferences.
-        out: the run directory; default: ``runs/PROBLEM-METHOD-SEED``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        method: Its name; see ``lorpman methods``.
+        seed: Decides the network's start, the order of data and the preferences.
+        out: The run directory; default: ``runs/PROBLEM-METHOD-SEED``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe.
-        resume: continue the run that ``out`` holds.
-        progress: whether to show it on standard error.
-        **settings: as ``epochs=3, rank=8``, over those of the problem.
+        recipe: The name of a recipe.
+        resume: Continue the run that ``out`` holds.
+        progress: Whether to show it on standard error.
+        **settings: As ``epochs=3, rank=8``, over those of the problem.
 
     Returns:
         The run, with its model and its front.
 
     Raises:
-        UsageError: if ``out`` holds something else, or problem, settings and data do not fit.
-        TrainingDiverged: if a loss becomes NaN or infinite.
+        UsageError: If ``out`` holds something else, or problem, settings and data do not fit.
+        TrainingDiverged: If a loss becomes NaN or infinite.
     """
     spec = Spec.make(problem, method, seed, settings, scale, recipe)
     default = f"runs/{spec.problem.name}-{method}-{seed}"
@@ -119,12 +119,15 @@ def open_run(
     A run never says which code to execute: a problem that is not built in has to be given.
 
     Args:
-        path: the run directory.
-        problem: what was trained, where that is not built in: a problem, or where it is.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        path: The run directory.
+        problem: What was trained, where that is not built in: a problem, or where it is.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
+
+    Returns:
+        The run, with its model in evaluation mode.
 
     Raises:
-        UsageError: if it is no finished run, or of another problem.
+        UsageError: If it is no finished run, or of another problem.
     """
     folder = as_path("path", path)
     found = None if problem is None else find_problem(problem)
@@ -152,24 +155,24 @@ def compare(
     """Train several methods on one problem, unless that is done, and make one table.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        methods: their names.
-        seeds: every method is trained once with each.
-        out: where the runs and the table go; default: ``runs/compare/PROBLEM``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        methods: Their names.
+        seeds: Every method is trained once with each.
+        out: Where the runs and the table go; default: ``runs/compare/PROBLEM``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe, for all methods.
-        isolate: train each run in a process of its own, whose peak memory is its own.
-        jobs: so many runs at a time on this machine, each in a process of its own.
-        scheduler: the address of a Dask scheduler, whose workers train the runs instead.
-        progress: whether to show it on standard error.
-        **settings: each goes to every method that has it.
+        recipe: The name of a recipe, for all methods.
+        isolate: Train each run in a process of its own, whose peak memory is its own.
+        jobs: So many runs at a time on this machine, each in a process of its own.
+        scheduler: The address of a Dask scheduler, whose workers train the runs instead.
+        progress: Whether to show it on standard error.
+        **settings: Each goes to every method that has it.
 
     Returns:
         The table; it shows itself in a notebook.
 
     Raises:
-        UsageError: if something asked for does not exist, or every run failed.
+        UsageError: If something asked for does not exist, or every run failed.
     """
     found = find_problem(problem)
     folder = as_path("out", f"runs/compare/{found.name}" if out is None else out)
@@ -212,22 +215,25 @@ def tune(
     """Search settings for the best validation hypervolume, as ``lorpman tune`` does.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        method: its name.
-        trials: how many finished ones the study shall have.
-        search: the values to try, by setting; default: those of the problem's preset.
-        seed: of every trial.
-        study: the file that keeps the study; default: ``runs/PROBLEM-METHOD.study``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        method: Its name.
+        trials: How many finished ones the study shall have.
+        search: The values to try, by setting; default: those of the problem's preset.
+        seed: Of every trial.
+        study: The file that keeps the study; default: ``runs/PROBLEM-METHOD.study``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe.
-        jobs: so many trials at a time on this machine, each in a process of its own.
-        scheduler: the address of a Dask scheduler, whose workers do the trials instead.
-        progress: whether to show it on standard error.
-        **settings: those that all trials share.
+        recipe: The name of a recipe.
+        jobs: So many trials at a time on this machine, each in a process of its own.
+        scheduler: The address of a Dask scheduler, whose workers do the trials instead.
+        progress: Whether to show it on standard error.
+        **settings: Those that all trials share.
+
+    Returns:
+        The best settings, and the whole study.
 
     Raises:
-        UsageError: if there is nothing to search, or a value is not one that a run can have.
+        UsageError: If there is nothing to search, or a value is not one that a run can have.
     """
     ranges = {} if search is None else search
     sweep = Sweep.make(problem, method, seed, settings, ranges, scale, recipe)

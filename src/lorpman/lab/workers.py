@@ -21,12 +21,12 @@ class Workers:
     """How many calls run at a time, and where.
 
     Args:
-        jobs: so many on this machine.
-        scheduler: the address of a Dask scheduler, whose workers run them instead. They need
+        jobs: So many on this machine.
+        scheduler: The address of a Dask scheduler, whose workers run them instead. They need
             lorpman, and the same folders at the same paths.
 
     Raises:
-        UsageError: there are no jobs, or both are given.
+        UsageError: If there are no jobs, or both are given.
     """
 
     jobs: int = 1
@@ -63,20 +63,22 @@ class Workers:
         A Dask worker that dies loses only what it did, which another one does again.
 
         Args:
-            function: must be safe to call in several threads; takes one call's arguments.
-            calls: the arguments.
+            function: Must be safe to call in several threads; takes one call's arguments.
+            calls: The arguments.
 
         Yields:
             What the calls return, in the order in which they end.
 
         Raises:
-            UsageError: there is no scheduler at the address, or it has no workers.
+            UsageError: If there is no scheduler at the address, or it has no workers.
         """
         from joblib import Parallel, delayed
 
         if not self.several:
             yield from (function(*call) for call in calls)
         elif self.scheduler is None:
+            # Threads that only wait: every call starts a process of its own. One call at a time for
+            # each, since calls take minutes.
             run = Parallel(self.jobs, "threading", return_as="generator_unordered", batch_size=1)
             yield from run(delayed(function)(*call) for call in calls)
         else:
@@ -88,6 +90,7 @@ class Workers:
 
 
 def _call_packed(bundle: bytes) -> Any:
+    # Bytes of the process that asked, not of a stranger.
     function, arguments = pickle.loads(bundle)
     return function(*arguments)
 

@@ -121,11 +121,11 @@ def check_model_state(state: Any, path: Path) -> None:
     """Refuse a state without the weights of a model.
 
     Args:
-        state: what a checkpoint holds.
-        path: where it is, for the message.
+        state: What a checkpoint holds.
+        path: Where it is, for the message.
 
     Raises:
-        DamagedCheckpoint: with what is wrong.
+        DamagedCheckpoint: If anything is missing or of another kind; the message says what.
     """
     _check(_WithModel, state, path)
 
@@ -134,12 +134,12 @@ def check_training_state(state: Any, path: Path) -> None:
     """Refuse a state that training cannot go on from.
 
     Args:
-        state: what a checkpoint holds.
-        path: where it is, for the message.
+        state: What a checkpoint holds.
+        path: Where it is, for the message.
 
     Raises:
-        UsageError: if it is of a version from before there were several processes.
-        DamagedCheckpoint: with what is wrong.
+        UsageError: If it is of a version from before there were several processes.
+        DamagedCheckpoint: If anything is missing or of another kind; the message says what.
     """
     if isinstance(state, dict) and "epochs_done" in state and "processes" not in state:
         raise UsageError(f"checkpoint {path} is of another version and cannot be resumed")

@@ -32,7 +32,7 @@ class Engine:
     """How many processes train a run, where, and with which numbers.
 
     Raises:
-        UsageError: for a number below 1, or a strategy or precision that is not known.
+        UsageError: For a number below 1, or a strategy or precision that is not known.
     """
 
     devices: int = 1
@@ -73,10 +73,10 @@ class Engine:
         """Refuse a global batch that cannot be shared out evenly.
 
         Args:
-            batch_size: samples in a step, over all processes.
+            batch_size: Samples in a step, over all processes.
 
         Raises:
-            UsageError: with the sizes that can.
+            UsageError: If the processes cannot share it; the message says which sizes they can.
         """
         devices, nodes = self._size()
         if batch_size % (devices * nodes):
@@ -89,7 +89,7 @@ class Engine:
         """Refuse several machines that nobody has told of each other; they would wait in vain.
 
         Raises:
-            UsageError: with the variables that are missing, or hold something else.
+            UsageError: If nothing tells where the others are, or a variable holds something else.
         """
         self._size()
         is_first_process()
@@ -110,8 +110,11 @@ class Engine:
         Args:
             loggers: Fabric's, to which every epoch is told.
 
+        Returns:
+            Fabric, as it stands in this process.
+
         Raises:
-            UsageError: if this machine lacks the devices or the precision.
+            UsageError: If this machine lacks the devices or the precision.
         """
         # Imported here: commands that do not train should not wait for it.
         from lightning_fabric import Fabric

@@ -19,9 +19,9 @@ class ResumableBatches:
     the pass and on how often it was asked since. Both are kept, so that a pass can be replayed.
 
     Args:
-        loader: the data; iterated once for the epoch, and once more for every pass over further
+        loader: The data; iterated once for the epoch, and once more for every pass over further
             batches.
-        to_device: moves a batch to where training computes.
+        to_device: Moves a batch to where training computes.
     """
 
     def __init__(self, loader: Iterable[Any], to_device: Callable[[Any], Any]) -> None:
@@ -61,10 +61,10 @@ class ResumableBatches:
         """Go to where :meth:`state` was taken; the batches on the way are drawn and dropped.
 
         Args:
-            state: what :meth:`state` gave, in this or an earlier process.
+            state: What :meth:`state` gave, in this or an earlier process.
 
         Raises:
-            UsageError: if the loader has fewer batches than were taken.
+            UsageError: If the loader has fewer batches than were taken.
         """
         self._start = state["start"]
         restore(self._start, self._loader)
@@ -84,7 +84,7 @@ def capture(loader: Iterable[Any]) -> dict[str, Any]:
     """Every random state that training on ``loader`` can depend on, as a checkpoint holds it.
 
     Args:
-        loader: its own generator and those of its dataset's transforms are among them.
+        loader: Its own generator and those of its dataset's transforms are among them.
     """
     return {
         "torch": torch.get_rng_state(),
@@ -99,11 +99,11 @@ def restore(state: dict[str, Any], loader: Iterable[Any]) -> None:
     """Undo everything that was drawn since :func:`capture`.
 
     Args:
-        state: what :func:`capture` gave.
-        loader: one like that of :func:`capture`, with as many generators.
+        state: What :func:`capture` gave.
+        loader: One like that of :func:`capture`, with as many generators.
 
     Raises:
-        UsageError: if the states are not of these generators.
+        UsageError: If the states are not of these generators.
     """
     own, kept = _generators(loader), state["loader"]
     if len(own) != len(kept):
@@ -134,7 +134,7 @@ def generators(dataset: object) -> list[torch.Generator]:
     """The generators that the dataset's transforms draw from, for a checkpoint to keep.
 
     Args:
-        dataset: its attribute ``transform``, if there is randomness in it, has an attribute
+        dataset: Its attribute ``transform``, if there is randomness in it, has an attribute
             ``generator``.
     """
     generator = getattr(getattr(dataset, "transform", None), "generator", None)

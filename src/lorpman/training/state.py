@@ -44,14 +44,14 @@ class TrainingState:
     """Weights, optimiser, schedule, random numbers, and how far training has come.
 
     Args:
-        model: the manifold that is trained, in place.
-        objective: the rule; None for linear scalarisation.
-        optimizer: see :func:`~lorpman.training.optimizers.make_optimizer`.
-        scheduler: see :func:`~lorpman.training.optimizers.make_scheduler`.
-        scheduler_interval: whether the schedule moves with epochs or with steps.
-        placement: devices, processes and precision.
-        averaging: decay of the exponential mean of the weights; 0 for none.
-        seed: fixes the preferences; None to draw one from torch's global generator.
+        model: The manifold that is trained, in place.
+        objective: The rule; None for linear scalarisation.
+        optimizer: See :func:`~lorpman.training.optimizers.make_optimizer`.
+        scheduler: See :func:`~lorpman.training.optimizers.make_scheduler`.
+        scheduler_interval: Whether the schedule moves with epochs or with steps.
+        placement: Devices, processes and precision.
+        averaging: Decay of the exponential mean of the weights; 0 for none.
+        seed: Fixes the preferences; None to draw one from torch's global generator.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class TrainingState:
         self.optimizer = make_optimizer(optimizer, model, self.rule)
         self.scheduler = make_scheduler(scheduler, self.optimizer, scheduler_interval)
         self.scheduler_interval = scheduler_interval
+        # From torch's own generator, so that torch.manual_seed decides this one too.
         seed = int(torch.randint(2**62, ())) if seed is None else seed
         self.placed = PlacedModel(model, self.rule, self.optimizer, placement)
         self.fabric: Fabric = self.placed.fabric
@@ -169,7 +170,7 @@ class TrainingState:
             The mean loss of every task over the epoch and all processes.
 
         Raises:
-            UsageError: if there was no step.
+            UsageError: If there was no step.
         """
         if self.steps == 0:
             raise UsageError("the loader is empty: nothing to train on")
@@ -188,7 +189,7 @@ class TrainingState:
         return nullcontext() if self.average is None else self.average.in_place()
 
     def finish(self) -> None:
-        """Leave the model as it is to be used."""
+        """Leave the model with its final weights: their mean, if there is one."""
         if self.average is not None:
             self.average.keep()
 
@@ -226,11 +227,12 @@ class TrainingState:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "scheduler_interval": self.scheduler_interval,
+            # Random states differ between processes; all else is the same on each.
             "processes": from_every_process(self.fabric, mine),
         }
 
     def resume(self, path: Path, freeze_heads: bool, loader: Iterable[Any]) -> None:
-        """Go to where :meth:`as_checkpoint` was taken.
+        """Take training up where :meth:`as_checkpoint` left it.
 
         Args:
             path: The checkpoint file.
@@ -238,7 +240,7 @@ class TrainingState:
             loader: Data like that of the interrupted training.
 
         Raises:
-            UsageError: if the checkpoint is damaged, or of another model, schedule or number of
+            UsageError: If the checkpoint is damaged, or of another model, schedule or number of
                 processes.
         """
         content = checkpoint.load_latest(path)
@@ -324,7 +326,7 @@ def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> Non
         path: Where they are from, for the message.
 
     Raises:
-        UsageError: if they are of another network, or are not finite; one line says which weight
+        UsageError: If they are of another network, or are not finite; one line says which weight
             does not fit.
     """
     bad = describe_bad({f"'{name}'": value for name, value in weights.items()}, masked=True)

@@ -27,9 +27,13 @@ class Spec:
     """Everything that decides a run's numbers, before anything is loaded."""
 
     problem: Problem
+    """What is trained."""
     method: Method
+    """How."""
     seed: int
+    """Decides all that is drawn."""
     training: TrainingSettings
+    """What every method is trained with."""
     own: SettingsGroup
     """The method's settings."""
     data: SettingsGroup
@@ -52,15 +56,15 @@ class Spec:
         """The preset at the given scale, then the recipe, then ``overrides``; later ones win.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: its name.
-            seed: decides the network's start, the order of data and the preferences.
-            overrides: settings by name, as ``--set`` has them.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: Its name.
+            seed: Decides the network's start, the order of data and the preferences.
+            overrides: Settings by name, as ``--set`` has them.
             scale: "laptop" for what the preset reduces on a small machine, if it does.
-            recipe: its name; None for none.
+            recipe: Its name; None for none.
 
         Raises:
-            UsageError: if a name or setting is unknown, or a value of it cannot be.
+            UsageError: If a name or setting is unknown, or a value of it cannot be.
         """
         seed = whole_number("seed", seed, least=0)
         if not isinstance(scale, str) or scale not in get_args(Scale):
@@ -84,7 +88,8 @@ class Spec:
         parts = distribute(_without_those_of_others(values, groups) | dict(overrides), groups)
         training = parts["training"]
         assert isinstance(training, TrainingSettings)
-        if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
+        sampled = training.sampling != DEFAULT_SAMPLING or training.corners > 0
+        if sampled and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
         # A preset without a reduction is the paper's protocol, whatever was asked for.
         taken: Scale = scale if reduced else "paper"
@@ -118,10 +123,10 @@ class Spec:
         """The problem's data.
 
         Args:
-            root: where datasets are.
+            root: Where datasets are.
 
         Raises:
-            UsageError: if a file is missing or damaged.
+            UsageError: If a file is missing or damaged.
         """
         # The same for every run: what a problem splits at random must not differ between them.
         with fixed_seed(0):
