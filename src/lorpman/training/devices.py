@@ -89,7 +89,7 @@ class Engine:
         """Refuse several machines that nobody has told of each other; they would wait in vain.
 
         Raises:
-            UsageError: With the variables that are missing, or hold something else.
+            UsageError: If nothing tells where the others are, or a variable holds something else.
         """
         self._size()
         is_first_process()
