@@ -166,3 +166,10 @@ def test_labels_that_are_missing_count_in_no_score():
     torch.testing.assert_close(whole.losses[:, 0], kept.losses[:, 0])
     with pytest.raises(lp.UsageError, match="no sample has a label for task 'a'"):
         lp.evaluate(model, tasks, [(x[2:], y[2:])])
+
+
+def test_data_without_values_is_refused():
+    x, y = torch.zeros(4, 4), [torch.zeros(4, dtype=torch.long) for _ in range(2)]
+    for batch in ((x.to("meta"), y), (x, [y[0], y[1].to("meta")])):
+        with pytest.raises(lp.UsageError, match="tensor on the meta device, which has no values"):
+            lp.evaluate(_model(), _tasks(), [batch])

@@ -13,8 +13,12 @@ from lorpman.front.order import Order, order
 if TYPE_CHECKING:
     from lorpman.front.front import Front
 
+NO_TRADE_OFF = "These tasks do not compete: one network serves all preferences."
+"""What is said where :func:`compete` is False for retrained networks."""
 # Two preferences are the same if no weight differs by more.
 _SAME_PREFERENCE = 1e-4
+# A lattice of three tasks has no centre; its points nearest to it do as well.
+_NEAR_CENTRE = 0.1
 # What a corner must gain over equal weights before we say that tasks compete: less than this is
 # what another seed changes too.
 _LEAST_LOSS_GAIN = 0.02
@@ -25,9 +29,9 @@ _LEAST_SCORE_GAIN = 0.005
 class Control:
     """A front beside networks that were each trained for one preference alone."""
 
-    regret: float
+    regret: float | None
     """Mean over the preferences of the relative excess of the weighted test loss; below 0 the one
-    run is better than retraining."""
+    run is better than retraining. None where a retrained loss is not positive."""
     reach: float | None
     """Mean over the tasks of the gain in score at the task's own corner; at 0 or above nothing is
     given up at the ends. None if no network was retrained for a corner."""
@@ -36,7 +40,7 @@ class Control:
     order_on_losses: Order
     """Whether more weight gives a lower test loss."""
     regrets: tuple[float, ...]
-    """The relative excess at each preference of the retrained networks."""
+    """The relative excess at each preference of the retrained networks; empty without regret."""
     reaches: tuple[float | None, ...]
     """The gain in score at each task's own corner."""
 
@@ -59,9 +63,11 @@ def control(front: "Front", retrained: "Front") -> Control:
         front: Of the one run; it must hold every preference of ``retrained``.
         retrained: One network per preference.
 
+    Returns:
+        Regret, reach and order, with their parts.
+
     Raises:
-        UsageError: If the two are of different tasks, lack losses or preferences, or a weighted
-            loss of ``retrained`` is not positive, so that there is nothing to be relative to.
+        UsageError: If the two are of different tasks, or lack losses or preferences.
     """
     if not front.has_tasks_of(retrained):
         raise UsageError(
@@ -74,32 +80,30 @@ def control(front: "Front", retrained: "Front") -> Control:
     weights = retrained.alphas.double()
     ours = (weights * front.losses[rows]).sum(1)
     theirs = (weights * retrained.losses).sum(1)
-    if (theirs <= 0).any():
-        raise UsageError(
-            f"regret is relative to the retrained loss, which must be positive, found "
-            f"{float(theirs.min()):.4g}"
-        )
-    regrets = (ours - theirs) / theirs
+    # Losses of analytic problems may be zero or negative: there is nothing to be relative to.
+    regrets = (ours - theirs) / theirs if bool((theirs > 0).all()) else None
     reaches = tuple(_reach(front, retrained, rows, task) for task in range(len(front.tasks)))
     known = [value for value in reaches if value is not None]
     return Control(
-        regret=float(regrets.mean()),
+        regret=None if regrets is None else float(regrets.mean()),
         reach=sum(known) / len(known) if known else None,
         order=front.order(),
         order_on_losses=order(front.alphas, -front.losses),
-        regrets=tuple(regrets.tolist()),
+        regrets=() if regrets is None else tuple(regrets.tolist()),
         reaches=reaches,
     )
 
 
 def compete(retrained: Sequence["Front"]) -> bool | None:
-    """Whether there is a trade-off: does retraining for one task alone gain anything?
+    """Whether there is a trade-off: does training for one task alone gain anything?
 
     It does if, in the mean over seeds, a task at its own corner has a test loss at least 2% lower,
     or a score at least 0.5% better, than at equal weights.
 
     Args:
-        retrained: The same networks trained with one seed or several.
+        retrained: Networks that were each trained for one preference, with one seed or several. Of
+            other fronts, the answer holds for the front, not for its tasks: one that does not
+            reach its corners shows no trade-off either.
 
     Returns:
         False where one network serves all preferences; None where corners or centre are missing.
@@ -125,7 +129,7 @@ def _corner_gains(front: "Front", task: int) -> tuple[float, float] | None:
     relative to the centre."""
     m = len(front.tasks)
     corner = _find(front, torch.eye(m)[task])
-    centre = _find(front, torch.full((m,), 1 / m))
+    centre = _find(front, torch.full((m,), 1 / m), _NEAR_CENTRE)
     if corner is None or centre is None:
         return None
     gain = float(front.gains[corner, task] - front.gains[centre, task])
@@ -136,11 +140,11 @@ def _corner_gains(front: "Front", task: int) -> tuple[float, float] | None:
     return (before - after) / max(abs(before), 1e-12), scores
 
 
-def _find(front: "Front", alpha: Tensor) -> int | None:
-    """Where ``front`` has the preference ``alpha [m]``, if it does."""
+def _find(front: "Front", alpha: Tensor, within: float = _SAME_PREFERENCE) -> int | None:
+    """Where ``front`` has the preference ``alpha [m]``, or the nearest one, if it is near."""
     distances = (front.alphas - alpha).abs().amax(1)
     nearest = int(distances.argmin())
-    return nearest if distances[nearest] <= _SAME_PREFERENCE else None
+    return nearest if distances[nearest] <= within else None
 
 
 def _row_at(front: "Front", alpha: Tensor) -> int:

@@ -59,6 +59,7 @@ def evaluate(
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
     was_training = model.training
+    # Before the solutions are made: they come in the mode of the manifold.
     model.eval()
     try:
         lender = model if model.lends_weights else None
@@ -125,7 +126,7 @@ def scores_of(
     empty = True
     for batch in loader:
         empty = False
-        x, y = unpack(tree_map_only(Tensor, lambda value: value.to(device), batch))
+        x, y = unpack(tree_map_only(Tensor, lambda value: _moved(value, device), batch))
         x = as_input(x, holder)  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
@@ -134,6 +135,13 @@ def scores_of(
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
+
+
+def _moved(value: Tensor, device: torch.device) -> Tensor:
+    """A tensor of a batch on the network's device."""
+    if value.is_meta:
+        raise UsageError("the data holds a tensor on the meta device, which has no values")
+    return value.to(device)
 
 
 def as_input(x: Any, network: nn.Module) -> Any:
@@ -158,6 +166,7 @@ class _Totals:
         self.metrics = [task.metric() for task in tasks]
         self.statistics: list[Tensor | float] = [0.0] * len(tasks)
         self.losses = [0.0] * len(tasks)
+        # For each task by itself, since a sample may lack the labels of some.
         self.counts = [0] * len(tasks)
 
     def add(self, outputs: list[Tensor], targets: list[Tensor], batch: Any) -> None:

@@ -25,16 +25,18 @@ class WatchedRun:
     """One run of a comparison, as its directory tells.
 
     Args:
-        path: the run directory.
-        method: runs of one method take about the same time per epoch.
-        epochs: of the whole training.
+        path: The run directory.
+        method: Runs of one method take about the same time per epoch.
+        epochs: Of the whole training.
     """
 
     path: Path
     method: str
     epochs: int
     state: State = "waits"
+    """Whether it waits, runs, is done or has failed."""
     epochs_done: int = 0
+    """As its log tells."""
     seconds: list[float] = field(default_factory=list)
     """What each epoch took."""
 
@@ -66,8 +68,8 @@ def time_left(runs: Sequence[WatchedRun], at_once: int | None) -> float | None:
     Every epoch left takes as long as those of its method did, or as those of all methods.
 
     Args:
-        runs: all runs of the comparison.
-        at_once: how many can run at a time; None for as many as do now.
+        runs: All runs of the comparison.
+        at_once: How many can run at a time; None for as many as do now.
 
     Returns:
         None while no epoch is done.
@@ -93,6 +95,9 @@ def time_left(runs: Sequence[WatchedRun], at_once: int | None) -> float | None:
 def duration(seconds: float) -> str:
     """A time as people say it.
 
+    Args:
+        seconds: The time.
+
     >>> duration(42.4), duration(200), duration(8000)
     ('42 s', '3 min 20 s', '2 h 13 min')
     """
@@ -108,9 +113,9 @@ class RunBoard:
     """Follows runs by their directories, wherever they are trained.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends; None for nobody.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends; None for nobody.
     """
 
     def __init__(
@@ -123,10 +128,15 @@ class RunBoard:
         self._at_once = at_once
         self._tell = tell or (lambda line: None)
         # Runs begin in threads of their own.
+        # Reentrant, since a line is told, with its summary, while the lock is held.
         self._lock = threading.RLock()
 
     def begins(self, name: str) -> None:
-        """A run is being trained from now on."""
+        """A run is being trained from now on.
+
+        Args:
+            name: Which run.
+        """
         with self._lock:
             run = self.runs[name]
             if run.state == "waits":
@@ -134,7 +144,12 @@ class RunBoard:
                 self._say(f"{run.path} begins")
 
     def ends(self, name: str, failure: str | None) -> None:
-        """A run is done, or has failed."""
+        """A run is done, or has failed.
+
+        Args:
+            name: Which run.
+            failure: What went wrong, on one line; None if nothing did.
+        """
         with self._lock:
             run = self.runs[name]
             run.look()
@@ -198,10 +213,10 @@ def watching(
     """A board that follows runs inside this context.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends, where no table is shown.
-        live: show a table, if standard error is a terminal.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends, where no table is shown.
+        live: Show a table, if standard error is a terminal.
 
     Yields:
         The board, to be told which runs begin and end.

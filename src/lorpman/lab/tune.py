@@ -13,7 +13,16 @@ from typing import Any
 import torch
 
 from lorpman._files import Kind, check_target, parse_json
-from lorpman.errors import NotFinite, ProcessLost, TrainingDiverged, UsageError, need
+from lorpman.errors import (
+    NotFinite,
+    ProcessLost,
+    TrainingDiverged,
+    UsageError,
+    check_kind,
+    need,
+    shown,
+    whole_number,
+)
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.own_process import call_in_own_process
@@ -41,13 +50,13 @@ class Sweep:
     """What is searched: one problem and method, and values to try for some settings.
 
     Args:
-        problem: the problem.
-        method: the name of the method.
-        seed: of every trial.
-        overrides: settings that all trials share.
-        ranges: the values to try.
+        problem: The problem.
+        method: The name of the method.
+        seed: Of every trial.
+        overrides: Settings that all trials share.
+        ranges: The values to try.
         scale: ``laptop`` for the preset's stated reduction.
-        recipe: the name of a recipe, if there is one.
+        recipe: The name of a recipe, if there is one.
     """
 
     problem: Problem
@@ -72,21 +81,22 @@ class Sweep:
         """Choose and check what is searched.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: the name of the method.
-            seed: of every trial.
-            overrides: settings that all trials share; they are not searched.
-            ranges: these take the place of the preset's.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: The name of the method.
+            seed: Of every trial.
+            overrides: Settings that all trials share; they are not searched.
+            ranges: These take the place of the preset's.
             scale: ``laptop`` for the preset's stated reduction.
-            recipe: the name of a recipe, if there is one.
+            recipe: The name of a recipe, if there is one.
 
         Returns:
             The sweep.
 
         Raises:
-            UsageError: there is nothing to search, or a value is not one that a run can have.
+            UsageError: If there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        _check_ranges(ranges)
         problem = spec.problem
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
@@ -110,12 +120,20 @@ class Sweep:
                 raise UsageError(f"--search {key}: expected different values, found {values}")
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        """The run of one trial, with the values chosen for it."""
+        """The run of one trial, with the values chosen for it.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
         overrides = {**self.overrides, **_whole_numbers(chosen)}
         return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
 
     def command(self, chosen: Mapping[str, Any]) -> str:
-        """How to train with these settings, for a shell."""
+        """How to train with these settings, for a shell.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
         problem = self.problem.reference or self.problem.name
         words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":
@@ -139,6 +157,15 @@ class Sweep:
         return "/".join(part for part in parts if part)
 
 
+def _check_ranges(ranges: Ranges) -> None:
+    """Refuse what is no list of values by setting."""
+    check_kind("search", ranges, Mapping, "a dict of the values to try, by setting")
+    for key, values in ranges.items():
+        # A text is a sequence too, of letters that nobody means.
+        if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
+            raise UsageError(f"search of {shown(key)} must be a list, got {shown(values)}")
+
+
 def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Whole numbers as such: the ranges of a preset are floats where one of them is."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
@@ -159,22 +186,21 @@ def tune(
     otherwise Optuna's TPE chooses. A trial below the median of the others is ended early.
 
     Args:
-        sweep: what is searched.
-        trials: how many finished ones the study shall have.
+        sweep: What is searched.
+        trials: How many finished ones the study shall have.
         study_file: Optuna's journal; made if it is not there, continued if it is.
-        root: the data directory.
-        say: told one line about every trial.
-        workers: how many trials at once, and where; None for one after the other, here.
+        root: The data directory.
+        say: Told one line about every trial.
+        workers: How many trials at once, and where; None for one after the other, here.
 
     Returns:
         The Optuna study.
 
     Raises:
-        UsageError: ``trials`` is below 1, the file is something else, no trial came to its end,
+        UsageError: If ``trials`` is below 1, the file is something else, no trial came to its end,
             or workers are asked for that are not there.
     """
-    if trials < 1:
-        raise UsageError(f"trials must be at least 1, got {trials}")
+    whole_number("trials", trials)
     optuna = need("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
@@ -206,6 +232,7 @@ def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) 
     study.optimize(
         lambda trial: _validation_hypervolume(trial, sweep, load),
         n_trials=1,
+        # optimize returns nothing, and the newest trial of the study may be another worker's.
         callbacks=[lambda _, trial: ended.append(trial)],
     )
     return ended[0]
@@ -335,6 +362,7 @@ def _left(study: Any, sweep: Sweep) -> list[dict[str, Any]]:
 def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
     """What the trials in one of these states have tried, or are about to."""
     return [
+        # A trial that waits has no values yet, only those that it was told to try.
         trial.system_attrs.get("fixed_params", trial.params)
         for trial in study.get_trials(deepcopy=False)
         if trial.state.name in states

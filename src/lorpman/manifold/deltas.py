@@ -24,6 +24,7 @@ class FullDelta(nn.Module):
 
     def __init__(self, weight: Tensor, num_tasks: int) -> None:
         super().__init__()
+        # At zero, like the products B A: at first every preference gives the network as it came.
         self.delta = nn.Parameter(weight.new_zeros(num_tasks, *weight.shape))
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
@@ -72,10 +73,21 @@ def make_delta(
 def make_frozen_delta(
     name: str, owner: nn.Module, parameter: Tensor, num_tasks: int, rank: int, watched: bool
 ) -> LowRankDelta | None:
-    """The same for a parameter that stays as it came: matrices alone get deltas.
+    """As :func:`make_delta`, for a parameter that stays as it came: matrices alone get deltas.
 
     Their factors are trained in single precision where the weight has less, or is no weight but a
     code of it.
+
+    Args:
+        name: As in :func:`make_delta`, like the others.
+        owner: The module that holds the parameter.
+        parameter: The parameter itself, or codes of it.
+        num_tasks: The number m of tasks.
+        rank: The rank that the manifold was asked for.
+        watched: Whether its directions are measured, for automatic ranks.
+
+    Returns:
+        The deltas, or None for what is no matrix.
     """
     if is_coded(owner) and name.rpartition(".")[2] == "weight":
         assert isinstance(owner, nn.Linear)
@@ -107,7 +119,11 @@ def is_matrix(name: str, owner: nn.Module, parameter: Tensor) -> bool:
 
 
 def is_coded(owner: nn.Module) -> bool:
-    """Whether a linear layer keeps something else than its weight, such as 4-bit codes of it."""
+    """Whether a linear layer keeps something else than its weight, such as 4-bit codes of it.
+
+    Args:
+        owner: Any module.
+    """
     if not isinstance(owner, nn.Linear):
         return False
     expected = (owner.out_features, owner.in_features)
@@ -128,6 +144,7 @@ def matrix_of(owner: nn.Module, weight: Tensor, rank: int) -> tuple[int, int]:
     >>> matrix_of(nn.Conv2d(4, 6, 3), torch.empty(6, 4, 3, 3), rank=2)
     (18, 6)
     """
+    # A weight of more dimensions than two, of some other layer, is split before its last one.
     kernel, rows = 1, weight.numel() // weight.shape[-1]
     if isinstance(owner, CONVOLUTIONS):
         # The layout of loralib, (out k) x (in k) with inner size rank k, gives the parameter counts

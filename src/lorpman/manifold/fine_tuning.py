@@ -90,6 +90,7 @@ class FineTuning(ParameterManifold):
 
     @cached_property
     def _hidden(self) -> bool:
+        # Looked at once: training changes tensors, never the structure.
         return has_hidden_references(self.network)
 
     def save_adapters(
@@ -131,6 +132,7 @@ class FineTuning(ParameterManifold):
 
         Raises:
             UsageError: As :meth:`save_adapters`.
+            ValueError: If there are several preferences.
         """
         check_frozen(self.network, self._shared)
         given = self._on_device(alpha)

@@ -19,7 +19,7 @@ def check_copies(models: Sequence[nn.Module]) -> None:
         models: One network per task.
 
     Raises:
-        UsageError: if there is none, or a name or shape in the state of one differs from the
+        UsageError: If there is none, or a name or shape in the state of one differs from the
             first one's.
     """
     check_kind("models", models, Sequence, "a list of networks, one per task")
@@ -59,6 +59,7 @@ def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
             # In double precision, so that the mean of equal weights is exactly that weight.
             value.copy_(torch.stack([state[name].double() for state in states]).mean(0))
         else:
+            # Whole numbers, such as counts of batches, have no mean.
             value.copy_(states[0][name])
 
 
@@ -111,6 +112,7 @@ def take(delta: LowRankDelta | FullDelta | None, differences: Tensor, scale: flo
     Returns:
         The part of the squared differences that was kept.
     """
+    # A bias has no delta: the mean is all that is left of it.
     if delta is None:
         return 0.0
     if isinstance(delta, FullDelta):

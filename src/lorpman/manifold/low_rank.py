@@ -61,7 +61,7 @@ class LowRank(FineTuning):
             is repeated b times (see docs/transformers.md for when that is faster).
 
     Raises:
-        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+        UsageError: If a setting is out of range, a prefix matches no parameter, there is nothing
             to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
@@ -96,8 +96,11 @@ class LowRank(FineTuning):
         self.budget = None
         if rank == "auto":
             self.budget = check_budget(adapted, num_tasks, budget)
+            # More than the budget at first: begin_epoch drops what turns out to matter least.
             rank = first_rank(adapted, num_tasks, self.budget)
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        # Decided here and not by a later freeze(): a network that uses factors on activations has
+        # no place for the deltas of norm layers, which only frozen=True leaves out.
         self._applies_factors = frozen
         self.batched = batched and check_batched(self.network, frozen)
         if frozen:
@@ -151,7 +154,7 @@ class LowRank(FineTuning):
             networks differ, the part of the squared differences that survived.
 
         Raises:
-            UsageError: if the networks are not copies of one architecture, or as for the class.
+            UsageError: If the networks are not copies of one architecture, or as for the class.
 
         >>> model = LowRank.from_models([nn.Linear(6, 4), nn.Linear(6, 4)], rank=4)
         >>> round(model.energy_kept["weight"], 3), model.energy_kept["bias"]
@@ -162,10 +165,12 @@ class LowRank(FineTuning):
             raise UsageError("from_models needs a scale other than 0")
         model = cls(models[0], len(models), rank, scale, shared, budget=budget)
         from_networks.centre(models, model.network)
+        # Sorted, since the order of a set of texts differs from process to process.
         differences = from_networks.differences_from(model.network, models, sorted(model._shared))
         if model.budget is not None:
             from_networks.share_budget(model.low_rank_deltas(), differences, model.budget)
         for name, difference in differences.items():
+            # Where networks agree there is no energy to keep a part of.
             if difference.any():
                 delta = model._deltas().get(name)
                 model.energy_kept[name] = from_networks.take(delta, difference, model.scale)
@@ -188,6 +193,7 @@ class LowRank(FineTuning):
         """
         adapters = [read_adapter(Path(folder)) for folder in folders]
         names = adapted_weights(network, adapters)
+        # Any rank would do: the adapters bring factors of their own.
         model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
         take_adapters(model.network, model.low_rank_deltas(), adapters)
         return model
@@ -229,6 +235,7 @@ class LowRank(FineTuning):
             before = delta.total() if folds else None
             cuts.update(delta.keep(kept))
             if before is not None:
+                # At equal preferences, alpha_i = 1 / m, a direction weighs scale / m.
                 parameters[name].add_(before - delta.total(), alpha=self.scale / self.num_tasks)
         return cuts
 
@@ -285,6 +292,8 @@ class LowRank(FineTuning):
         varied: dict[str, Sequence[Tensor | LateWeight]] = {}
         for name, delta in self._deltas().items():
             weight = parameters[name]
+            # A linear layer that reads the data shares its products between preferences; whether it
+            # does shows only when it runs.
             if isinstance(delta, LowRankDelta) and self._is_linear(name):
                 varied[name] = delta.merge_late(x, weight, scaled)
             else:

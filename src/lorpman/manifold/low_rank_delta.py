@@ -139,6 +139,7 @@ class LowRankDelta(nn.Module):
             A: The right factors ``[m, r, columns]``.
         """
         self.B.data, self.A.data = B.contiguous(), A.contiguous()
+        # They have the old shape, and an optimiser would fail on them.
         self.B.grad = self.A.grad = None
 
     def merge(self, weight: Tensor, alphas: Tensor, way: Way) -> Sequence[Tensor]:
@@ -160,6 +161,7 @@ class LowRankDelta(nn.Module):
                 f"a weight kept as {weight.dtype} {list(weight.shape)} cannot be merged, expected "
                 f"numbers {list(self.shape)}; use model(x, alpha) or model.at(alpha) instead"
             )
+        # The factors may have more precision than the weight: rounded once, at the end.
         merged = merge(weight.to(self.B.dtype), self.B, self.A, alphas.to(self.B), way)
         return [value.to(weight.dtype) for value in merged]
 
@@ -212,4 +214,5 @@ def _take_stored_rank(
     assert isinstance(delta, LowRankDelta)
     stored = state_dict.get(prefix + "A")
     if delta.importance is not None and stored is not None and stored.ndim == 3:
+        # load_state_dict compares shapes only after this hook, and would refuse another rank.
         delta.resize(stored.shape[1])

@@ -38,7 +38,7 @@ def check_own_weights(model: Manifold, x: Any) -> None:
         x: What its network takes.
 
     Raises:
-        UsageError: Which names the module or the parameter.
+        UsageError: If it is so; the message names the module or the parameter.
     """
     if model.lends_weights:
         _check_lent_weights(model, x)
@@ -46,9 +46,12 @@ def check_own_weights(model: Manifold, x: Any) -> None:
     trial = copy_network(model).eval()
     with torch.no_grad():
         for parameter in trial.parameters():
+            # With deltas of zero every preference gives the same network, and no difference would
+            # show.
             if parameter.is_floating_point() and not parameter.any():
                 parameter.normal_(0, _DELTA)
     shown = model.preferences()
+    # The first and the last one; a manifold that shows one preference only has just that.
     for alpha in shown[[0, -1]][: len(shown)]:
         # Before it runs: what a network remembers must be the same on both sides.
         network = trial.solution(alpha)
@@ -101,8 +104,10 @@ def _differ(ours: list[Tensor], theirs: list[Tensor]) -> bool:
     for a, b in zip(ours, theirs, strict=True):
         if not a.is_floating_point():
             continue
+        # Half of the digits: both sides add up in different orders, and a wrong weight is far off.
         tolerance = 3 * math.sqrt(torch.finfo(a.dtype).eps)
         a, b = a.detach().float(), b.detach().float()
+        # Of the largest finite output: cancellation may leave small ones with few right digits.
         size = float(b.abs().nan_to_num(0.0, 0.0).max()) if b.numel() else 0.0
         if not torch.allclose(a, b, rtol=tolerance, atol=tolerance * size, equal_nan=True):
             return True
@@ -111,6 +116,7 @@ def _differ(ours: list[Tensor], theirs: list[Tensor]) -> bool:
 
 def _check_leaves(model: Manifold, outputs: list[Tensor], x: Any) -> None:
     """Refuse outputs that come from weights which are not the manifold's own."""
+    # An input may have a gradient of its own; it is no weight.
     own = {id(p) for p in model.parameters()} | {id(leaf) for leaf in tree_leaves(x)}
     for leaf in _leaves_behind(outputs):
         if id(leaf) not in own:
@@ -146,6 +152,7 @@ def _where(model: Manifold, x: Any, alpha: Tensor) -> str:
     ours, theirs = _recorded(network), _recorded(solution := model.solution(alpha))
     _outputs(model, x, alpha)
     _outputs(solution, x)
+    # Not strict: where outputs differ, a network may take another path.
     for (name, a), (_, b) in zip(ours, theirs, strict=False):
         if _differ(a, b):
             return f"{at(name)} does not read its weights where they are"

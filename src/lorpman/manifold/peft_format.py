@@ -68,6 +68,7 @@ def write_adapter(adapter: Adapter, network: nn.Module, folder: Path, padded: bo
         replacing(folder / CONFIG, _CONFIG_KIND) as config,
         replacing(folder / WEIGHTS, _WEIGHTS_KIND) as weights,
     ):
+        # safetensors refuses views that do not lie in one piece, such as transposed factors.
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(whole, weights, metadata={"format": "pt"})
         write_json(config, _config(network, ranks, scale, adapter.saved), _CONFIG_KIND)
@@ -99,6 +100,7 @@ def _config(
     rank = max(ranks.values())
     others = {name: value for name, value in ranks.items() if value != rank}
     own = getattr(network, "config", None)
+    # By name, as transformers calls its classes, so that it need not be imported.
     language = type(network).__name__.endswith("ForCausalLM")
     heads = sorted({name.rpartition(".")[0] for name in saved})
     return {
@@ -134,6 +136,12 @@ def _targets(network: nn.Module, names: set[str]) -> list[str]:
 
 def read_adapter(folder: Path) -> Adapter:
     """Read a LoRA adapter of PEFT.
+
+    Args:
+        folder: Holds ``adapter_config.json`` and ``adapter_model.safetensors``.
+
+    Returns:
+        Its factors, their scales, and the whole weights that it brings along.
 
     Raises:
         UsageError: If there is none, or one that is more than low-rank factors.
@@ -172,6 +180,7 @@ def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
 
 def _scale(config: Mapping[str, Any], name: str, rank: int) -> float:
     patterns = config.get("alpha_pattern") or {}
+    # PEFT takes the keys for regular expressions of the end of a name.
     matching = [v for key, v in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", name)]
     alpha = matching[0] if matching else config["lora_alpha"]
     return alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)

@@ -37,7 +37,12 @@ def export_card() -> Any:
 
 
 def export_command(run: OpenedRun, alpha: Sequence[float]) -> str:
-    """How to export the same network in a terminal."""
+    """How to export the same network in a terminal, or in Python where the run has no directory.
+
+    Args:
+        run: The run.
+        alpha: The preference ``[m]``.
+    """
     if run.path is None:
         return f'lp.export(model, [{sentences.alpha_text(alpha)}], "model.onnx", example=x)'
     parts = ["lorpman", "export", str(run.path), "--alpha", sentences.alpha_text(alpha)]

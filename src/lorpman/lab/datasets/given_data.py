@@ -24,7 +24,7 @@ class Rows(Dataset[Any]):
         parts: ``(x, y)``, each of any structure; every tensor in it has the samples in front.
 
     Raises:
-        UsageError: the tensors have different lengths, or there are none.
+        UsageError: If the tensors have different lengths, or there are none.
     """
 
     gives_batches = True
@@ -57,10 +57,10 @@ class OfLoader(Dataset[Any]):
     Order and size of the batches are the run's: they decide its numbers, and are in its settings.
 
     Args:
-        loader: the loader.
+        loader: The loader.
 
     Raises:
-        UsageError: its order is neither sorted nor shuffled, and would be lost.
+        UsageError: If its order is neither sorted nor shuffled, and would be lost.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -72,6 +72,7 @@ class OfLoader(Dataset[Any]):
             )
         self.dataset = as_dataset(loader.dataset)
         self.collate_fn: Callable[[list[Any]], Any] = loader.collate_fn
+        # Ours does the same, and knows dataclasses too.
         if loader.collate_fn is default_collate:
             self.collate_fn = collate
         self.num_workers = loader.num_workers
@@ -87,10 +88,10 @@ def as_dataset(given: Any) -> Dataset[Any]:
     """A dataset with a length, of what a person gave for a split.
 
     Args:
-        given: a dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
+        given: A dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
 
     Raises:
-        UsageError: it is something else, or has no length.
+        UsageError: If it is something else, or has no length.
     """
     if isinstance(given, DataLoader):
         return OfLoader(given)
@@ -98,6 +99,7 @@ def as_dataset(given: Any) -> Dataset[Any]:
         if len(given) != 2:
             raise UsageError(f"a split of tensors must be a pair (x, y), found {len(given)} parts")
         return Rows((given[0], given[1]))
+    # A stream cannot be shuffled, nor taken up again in the middle.
     if isinstance(given, IterableDataset) or not hasattr(given, "__getitem__"):
         raise UsageError(
             "a split must be a Dataset, a DataLoader, a list of samples or a pair (x, y) of "
@@ -113,7 +115,7 @@ def collate(samples: list[Any]) -> Any:
     """Samples of any structure as one batch, as torch's ``default_collate``, and dataclasses.
 
     Args:
-        samples: of one structure.
+        samples: Of one structure.
 
     >>> collate([({"a": 1.0}, [2]), ({"a": 3.0}, [4])])
     [{'a': tensor([1., 3.], dtype=torch.float64)}, [tensor([2, 4])]]
@@ -127,6 +129,7 @@ def collate(samples: list[Any]) -> Any:
         return {key: collate([sample[key] for sample in samples]) for key in first}
     if isinstance(first, tuple | list) and len({len(sample) for sample in samples}) == 1:
         columns = [collate(list(column)) for column in zip(*samples, strict=True)]
+        # A named tuple takes its fields one by one, not as one sequence.
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     return default_collate(samples)
 
@@ -135,8 +138,8 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` of each of its tensors and arrays in their place.
 
     Args:
-        function: from a tensor or an array.
-        value: of any structure: lists, tuples, dicts and dataclasses.
+        function: From a tensor or an array.
+        value: Of any structure: lists, tuples, dicts and dataclasses.
     """
     if isinstance(value, Tensor | np.ndarray):
         return function(value)

@@ -15,9 +15,9 @@ class ProcessShares(Sampler[list[int]]):
     batch: what cannot be shared out evenly, at the end of a pass, is left out.
 
     Args:
-        whole: the batches of all processes together, as indices.
-        rank: the number of this process.
-        world: how many processes there are.
+        whole: The batches of all processes together, as indices.
+        rank: The number of this process.
+        world: How many processes there are.
 
     >>> whole = BatchSampler(range(10), 4, drop_last=False)
     >>> list(ProcessShares(whole, 0, 2)), list(ProcessShares(whole, 1, 2))
@@ -43,11 +43,11 @@ def shared_batches(
     """Shuffled batches; those of all processes together are the batches of a single one.
 
     Args:
-        dataset: what to read.
-        batch_size: of the batches of all processes together.
-        generator: draws the order; in the same state in every process.
-        rank: the number of this process.
-        world: how many processes there are.
+        dataset: What to read.
+        batch_size: Of the batches of all processes together.
+        generator: Draws the order; in the same state in every process.
+        rank: The number of this process.
+        world: How many processes there are.
 
     Returns:
         A loader with this process's share.

@@ -157,6 +157,7 @@ class HypervolumeSettings(SettingsGroup):
     warmup_epochs: int = Field(1, ge=0)
     weight_dropout: float = Field(0.05, ge=0, lt=1)
     """The chance of every written weight to be dropped in a training step."""
+    # Below pi / 4, where nothing would be left between the two ends.
     edge: float = Field(0.1, ge=0, lt=0.785)
     """Angle left out at both ends of the range of preferences."""
 
