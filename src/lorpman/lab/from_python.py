@@ -15,7 +15,7 @@ from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs import directory
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import train as train_run
-from lorpman.lab.tune import Sweep
+from lorpman.lab.sweep import Sweep
 from lorpman.lab.tune import tune as run_study
 from lorpman.lab.workers import Workers
 from lorpman.manifold.base import Manifold
@@ -226,8 +226,17 @@ def tune(
     sweep = Sweep.make(problem, method, seed, settings, search or {}, scale, recipe)
     default = Path("runs") / f"{sweep.problem.name}-{method}.study"
     file = default if study is None else Path(study)
-    say = _say(progress) or (lambda line: None)
-    finished = run_study(sweep, trials, file, _root(data), say, Workers(jobs, scheduler))
+    tell = _say(progress)
+    finished = run_study(
+        sweep,
+        trials,
+        file,
+        _root(data),
+        tell or (lambda line: None),
+        Workers(jobs, scheduler),
+        tell=tell,
+        live=progress,
+    )
     best = finished.best_trial
     return Tuned(dict(best.params), float(best.value), finished)
 

@@ -17,7 +17,8 @@ from lorpman.errors import UsageError, unknown
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.problems.registry import get_problem, problem_names
 
-_VARIABLE = "PROBLEM"
+DEFAULT_VARIABLE = "PROBLEM"
+"""What a file calls its problem, unless another variable is named."""
 _MODULE_AND_VARIABLE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
@@ -46,7 +47,7 @@ def _import_problem(text: str) -> Problem:
     path, colon, variable = text.rpartition(":")
     # Without a name, or with the colon of C:\mine.py.
     if not colon or not variable.isidentifier():
-        path, variable = text, _VARIABLE
+        path, variable = text, DEFAULT_VARIABLE
     if path.endswith(".py"):
         file = Path(path).expanduser().resolve()
         problem = _variable_of(_import_file(file, path), variable, path)
