@@ -1,5 +1,7 @@
 """Inputs to look at."""
 
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -104,3 +106,16 @@ def test_inputs_in_a_dict_are_cut_and_shown_as_the_problem_says():
         _OneNetwork(network), tasks, (x, y), lambda one: f"earns {one['income']:.2f}"
     )
     assert [one.text for one in told.inputs] == [f"earns {v:.2f}" for v in told.x["income"]]
+
+
+def test_a_sample_without_a_label_is_neither_right_nor_wrong():
+    network, tasks, (x, (kind, size)) = _tables()
+    seen = torch.arange(len(kind)) % 2 == 0
+    by_mask = [lp.Masked(kind, seen), lp.Masked(size, seen)]
+    gaps = dataclasses.replace(tasks[0], missing=-1), tasks[1]
+    by_value = [torch.where(seen, kind, -1), size]
+    for its_tasks, y in ((tasks, by_mask), (gaps, by_value)):
+        samples = choose_samples(_OneNetwork(network), its_tasks, (x, y))
+        answers = [card[0] for card in samples.balanced]
+        assert [one.right is None for one in answers] == [row % 2 == 1 for row in range(8)]
+        assert [bool(one.truth) for one in answers] == [row % 2 == 0 for row in range(8)]

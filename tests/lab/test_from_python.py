@@ -108,3 +108,30 @@ def test_every_command_takes_a_file(tmp_path, monkeypatch, capsys):
         code, _, err = run(capsys, *command)
         assert (code, err) == (0, ""), command
     assert (tmp_path / "runs/small-lorpman-0/report.html").stat().st_size > 100_000
+
+
+def test_what_stands_behind_a_mask_changes_nothing(tmp_path):
+    """Neither what is learned nor any score, however wrong the labels there are."""
+
+    def problem(garbage):
+        def data():
+            x = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+            seen = torch.arange(60) % 3 > 0
+            number = torch.where(seen[:, None], x[:, :1], garbage)
+
+            def part(start, end):
+                rows = slice(start, end)
+                sign = (x[rows, 1] > 0).long()
+                return x[rows], [lp.Masked(number[rows], seen[rows]), sign]
+
+            return lp.Splits(train=part(0, 40), validation=part(40, 50), test=part(50, 60))
+
+        return small_problem(data=data)
+
+    runs = [
+        lp.train(problem(garbage), out=tmp_path / str(garbage), epochs=1, progress=False)
+        for garbage in (1e3, float("nan"))
+    ]
+    assert torch.equal(runs[0].front.scores, runs[1].front.scores)
+    theta, other = (run.model.state_dict() for run in runs)
+    assert all(torch.equal(theta[name], other[name]) for name in theta)

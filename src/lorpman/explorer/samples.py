@@ -12,7 +12,7 @@ from lorpman.lab.datasets.given_data import map_tensors
 from lorpman.lab.datasets.splits import Batch
 from lorpman.manifold.base import Manifold
 from lorpman.preference import grid
-from lorpman.task import Task, per_task
+from lorpman.task import Masked, Task, batch_length, per_task
 
 _MOST_CARDS = 8
 _MOST_TASKS_ON_CARD = 4
@@ -43,7 +43,7 @@ class ShownSamples:
     x: Tensor | list[Tensor]
     """``[k, ...]``; a list where every task has inputs of its own."""
     y: list[Tensor]
-    """The targets, one tensor per task."""
+    """The targets, one per task."""
     tasks: Sequence[Task]
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
@@ -89,11 +89,11 @@ def choose_samples(
 def first_samples(batch: Batch, count: int) -> Batch:
     """The first ``count`` samples of a batch."""
     x, y = batch
-    return _cut(x, slice(count)), [target[:count] for target in y]
+    return _cut(x, slice(count)), [_cut(target, slice(count)) for target in y]
 
 
 def _cut(x: Any, rows: Any) -> Any:
-    """The samples ``rows`` of inputs in any structure of tensors."""
+    """The samples ``rows`` of inputs or targets in any structure of tensors."""
     return map_tensors(lambda part: part[rows], x)
 
 
@@ -109,7 +109,7 @@ def _moved_by_preference(
     """For every task, which samples some corner of the simplex gives another class, ``[n]``."""
     x, y = batch
     middle = per_task(balanced(x), tasks, "the network's output")
-    moved = [torch.zeros(len(target), dtype=torch.bool) for target in y]
+    moved = [torch.zeros(batch_length(batch), dtype=torch.bool) for _ in y]
     for corner in torch.eye(model.num_tasks):
         outputs = per_task(model.solution(corner).eval()(x), tasks, "the network's output")
         for task, (old, new) in enumerate(zip(middle, outputs, strict=True)):
@@ -124,13 +124,13 @@ def _most_moved_samples(
     table = torch.stack([flags.long() for flags in moved])
     rows = table.sum(0).argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values
     shown = [_tasks_on_card(table[:, row]) for row in rows.tolist()]
-    return _cut(x, rows), [target[rows] for target in y], shown
+    return _cut(x, rows), [_cut(target, rows) for target in y], shown
 
 
-def _differs(old: Tensor, new: Tensor, target: Tensor) -> Tensor:
+def _differs(old: Tensor, new: Tensor, target: Any) -> Tensor | bool:
     """Which samples are given another class, ``[n]``; none, where outputs are no classes."""
-    if not _is_class(old, target):
-        return torch.zeros(len(target), dtype=torch.bool)
+    if not _is_class(old, target.target if isinstance(target, Masked) else target):
+        return False
     return old.argmax(1) != new.argmax(1)
 
 
@@ -155,7 +155,7 @@ def _one_per_task(
     counts = torch.tensor([int(flags.sum()) for flags in moved])
     cards = counts.argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values.tolist()
     inputs = [part[i : i + 1] for part, i in zip(x, first, strict=True)]
-    targets = [target[i : i + 1] for target, i in zip(y, first, strict=True)]
+    targets = [_cut(target, slice(i, i + 1)) for target, i in zip(y, first, strict=True)]
     return inputs, targets, [[task] for task in cards]
 
 
@@ -169,21 +169,29 @@ def _predictions(
     cards = []
     for card, listed in enumerate(shown):
         row = 0 if input_per_task else card
-        cards.append([_prediction(i, tasks[i], outputs[i][row], y[i][row]) for i in listed])
+        cards.append(
+            [_prediction(i, tasks[i], outputs[i][row], _sample(y[i], row)) for i in listed]
+        )
     return cards
 
 
-def _prediction(place: int, task: Task, output: Tensor, target: Tensor) -> Prediction:
+def _prediction(place: int, task: Task, output: Tensor, target: Any) -> Prediction:
     """What a network's output for one sample says about the task at ``place``."""
+    one = map_tensors(lambda value: value[None], target)
+    labelled = task.labelled(output[None], one)[2] > 0
+    if isinstance(target, Masked):
+        target = target.target
     if output.ndim == 1 and target.ndim == 0 and not target.is_floating_point():
         label, truth = int(output.argmax()), int(target)
         text = task.show(output) if task.show is not None else class_name(task, label)
+        if not labelled:
+            return Prediction(place, text, None)
         return Prediction(place, text, label == truth, class_name(task, truth))
     if task.show is not None:
         return Prediction(place, task.show(output), None)
     if output.numel() <= 4:
         text = ", ".join(f"{v:.4g}" for v in output.flatten().tolist())
-        truth_text = f"{float(target):.4g}" if target.numel() == 1 else ""
+        truth_text = f"{float(target):.4g}" if labelled and target.numel() == 1 else ""
         return Prediction(place, text, None, truth_text)
     return Prediction(place, f"{float(output.mean()):.4g} on average", None)
 
