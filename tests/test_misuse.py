@@ -13,11 +13,12 @@ import lorpman as lp
 from misuse import CALLS, GARBAGE
 
 _MODES = (torch.enable_grad, torch.no_grad, torch.inference_mode)
-# Not called with arguments of the user: results, base classes, errors, and what a rule needs.
+# Not called with arguments of the user: results, base classes, errors, what a rule needs, and a
+# plain pair.
 _NOT_CALLED = {
     "Balanced", "Choice", "Cosine", "Epo", "Epoch", "Exported", "Hypervolume",
-    "HypervolumeAscent", "Manifold", "Order", "ParameterManifold", "Rule", "Selection", "Step",
-    "Term", "TrainingDiverged", "UsageError", "export_network", "rules",
+    "HypervolumeAscent", "Manifold", "Masked", "Order", "ParameterManifold", "Rule", "Selection",
+    "Step", "Term", "TrainingDiverged", "UsageError", "export_network", "rules",
     # What commands do too, and is fuzzed as such in tests/cli/test_garbage.py.
     "Comparison", "Method", "Problem", "Run", "SettingsGroup", "Splits", "Tuned", "compare",
     "explore", "open_run", "report", "train", "tune",
