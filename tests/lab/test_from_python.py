@@ -1,12 +1,16 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader, Sampler, WeightedRandomSampler
 
 import lorpman as lp
 from command_line import files, refused, run
-from small_problem import SOURCE, small_problem
+from lorpman.lab.runs.train import train as train_run
+from lorpman.training import fit as fit_module
+from small_problem import SOURCE, load, small_problem
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +139,61 @@ def test_what_stands_behind_a_mask_changes_nothing(tmp_path):
     assert torch.equal(runs[0].front.scores, runs[1].front.scores)
     theta, other = (run.model.state_dict() for run in runs)
     assert all(torch.equal(theta[name], other[name]) for name in theta)
+
+
+def _problem_of_a_loader(sampler):
+    """The small problem, whose training data is a loader of 8 samples a batch."""
+
+    def data():
+        splits = load()
+        samples = [splits.train[i] for i in range(40)]
+        train = DataLoader(samples, batch_size=8, sampler=sampler())
+        return lp.Splits(train=train, validation=splits.validation, test=splits.test)
+
+    return small_problem(data=data, settings={"epochs": 2, "rank": 2})
+
+
+class _Drawing(Sampler):
+    """Every sample once, as a generator of numpy or torch's global one says."""
+
+    def __init__(self, generator=None):
+        self.own = generator
+
+    def __iter__(self):
+        if self.own is None:
+            return iter(torch.randperm(40).tolist())
+        return iter(self.own.permutation(40).tolist())
+
+    def __len__(self):
+        return 40
+
+
+@pytest.mark.parametrize("sampler", [_Drawing, lambda: WeightedRandomSampler([1.0, 3.0] * 20, 40)])
+def test_a_run_on_a_loader_is_resumed_in_the_middle_of_an_epoch(tmp_path, monkeypatch, sampler):
+    problem = _problem_of_a_loader(sampler)
+    whole = lp.train(problem, out=tmp_path / "whole", progress=False)
+    assert whole.settings["batch_size"] is None
+    spec, root = whole.spec, tmp_path
+    stopped = iter(range(100))
+
+    def stop(*given):
+        # In the second epoch; each has 5 batches.
+        if next(stopped) == 6:
+            raise KeyboardInterrupt
+        return train_step(*given)
+
+    train_step = fit_module.train_step
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_module, "train_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_run(spec, tmp_path / "cut", root, checkpoint_every=1, progress=False)
+    resumed = train_run(spec, tmp_path / "cut", root, resume=True, progress=False)
+    weights, again = whole.model.state_dict(), resumed.model.state_dict()
+    assert all(torch.equal(weights[name], again[name]) for name in weights)
+
+
+def test_a_sampler_that_cannot_be_resumed_is_named(tmp_path):
+    own = np.random.default_rng(0)
+    with pytest.raises(lp.UsageError, match="sampler of its loader draws another order"):
+        lp.train(_problem_of_a_loader(lambda: _Drawing(own)), out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []

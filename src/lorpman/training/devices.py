@@ -63,17 +63,17 @@ class Engine:
         del values["strategy"]
         return values
 
-    def check_batch(self, batch_size: int) -> None:
+    def check_batch(self, batch_size: int | None) -> None:
         """Refuse a global batch that cannot be shared out evenly.
 
         Args:
-            batch_size: samples in a step, over all processes.
+            batch_size: samples in a step, over all processes; None where that is not known.
 
         Raises:
             UsageError: with the sizes that can.
         """
         devices, nodes = self._size()
-        if batch_size % (devices * nodes):
+        if batch_size is not None and batch_size % (devices * nodes):
             raise UsageError(
                 f"batch_size is {batch_size}, which {devices * nodes} processes cannot share "
                 f"evenly; set it to a multiple of {devices * nodes}"

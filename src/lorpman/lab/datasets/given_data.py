@@ -7,12 +7,24 @@ of the tasks, or a tensor whose columns are the tasks.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    default_collate,
+)
 
 from lorpman.errors import UsageError
 
@@ -54,33 +66,86 @@ class Rows(Dataset[Any]):
 class OfLoader(Dataset[Any]):
     """What a ``DataLoader`` reads, and how it makes batches of it.
 
-    Order and size of the batches are the run's: they decide its numbers, and are in its settings.
+    Its batches are kept as they are. What it draws comes from the run's seed, by which a run can
+    be resumed; a :class:`SubsetRandomSampler` says which samples there are.
 
     Args:
         loader: the loader.
 
     Raises:
-        UsageError: its order is neither sorted nor shuffled, and would be lost.
+        UsageError: its dataset gives whole batches.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        usual = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
-        if not isinstance(loader.sampler, usual):
+        if loader.batch_sampler is None:
             raise UsageError(
-                f"a loader with a {type(loader.sampler).__name__} cannot be resumed; give the "
-                "dataset, or a loader that shuffles"
+                "a loader with batch_size=None reads whole batches; give a dataset of samples, and "
+                "a loader that makes batches of them"
             )
-        self.dataset = as_dataset(loader.dataset)
+        self.dataset, sampler = as_dataset(loader.dataset), loader.sampler
+        if isinstance(sampler, SubsetRandomSampler):
+            self.dataset = Subset(self.dataset, list(sampler.indices))
+            sampler = RandomSampler(self.dataset)
         self.collate_fn: Callable[[list[Any]], Any] = loader.collate_fn
         if loader.collate_fn is default_collate:
             self.collate_fn = collate
         self.num_workers = loader.num_workers
+        # None where the batches are made by a sampler of the user's own.
+        self.batch_size = loader.batch_size
+        self._batches: Any = loader.batch_sampler
+        if loader.batch_size is not None:
+            self._batches = BatchSampler(sampler, loader.batch_size, loader.drop_last)
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> Any:
         return self.dataset[index]
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether a pass reads every sample once, in whatever order."""
+        sampler = getattr(self._batches, "sampler", None)
+        return self.batch_size is not None and type(sampler) in (RandomSampler, SequentialSampler)
+
+    @property
+    def same_in_every_process(self) -> bool:
+        """Whether the order depends on nothing but a generator."""
+        last = getattr(self._batches, "sampler", self._batches)
+        return isinstance(last, SequentialSampler) or hasattr(last, "generator")
+
+    def training_batches(
+        self, batch_size: int | None, generator: torch.Generator
+    ) -> Sampler[list[int]]:
+        """The loader's batches, as indices.
+
+        Args:
+            batch_size: another size than the loader's; None for its own.
+            generator: takes the place of those that the samplers have.
+
+        Raises:
+            UsageError: another size is asked for, where a sampler makes the batches.
+        """
+        chosen = self._batches
+        if batch_size is not None:
+            if self.batch_size is None:
+                raise UsageError(
+                    f"setting batch_size: the training data is a loader whose batches are made by "
+                    f"a {type(chosen).__name__}; leave batch_size out"
+                )
+            chosen = BatchSampler(chosen.sampler, batch_size, chosen.drop_last)
+        own: Sampler[list[int]] = _drawing_from(chosen, generator)
+        return own
+
+
+def _drawing_from(sampler: Any, generator: torch.Generator) -> Any:
+    """A copy of a sampler, and of the one that it reads, which draws from ``generator``."""
+    copied = copy(sampler)
+    if hasattr(copied, "generator"):
+        copied.generator = generator
+    if hasattr(copied, "sampler"):
+        copied.sampler = _drawing_from(copied.sampler, generator)
+    return copied
 
 
 def as_dataset(given: Any) -> Dataset[Any]:

@@ -13,7 +13,7 @@ from lorpman._files import locked_folder, owning
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.front.plot_ranks import plot_ranks
-from lorpman.lab.datasets.process_shares import shared_batches
+from lorpman.lab.datasets.process_shares import samples_per_batch, shared_batches
 from lorpman.lab.datasets.splits import Splits, batches, first_batches
 from lorpman.lab.runs.directory import check_free, claimed, made_directory
 from lorpman.lab.runs.epoch_log import EpochLog
@@ -84,6 +84,7 @@ def train(
     if first:
         check_free(out, spec, engine, resume)
     splits, model = _make_ready(spec, root, first)
+    engine.check_batch(spec.training.batch_size or samples_per_batch(splits.train))
     with ExitStack() as alone:
         if first:
             alone.enter_context(made_directory(out))

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.given_data import map_tensors
+from lorpman.lab.datasets.given_data import OfLoader, map_tensors
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
+from lorpman.lab.problems.registry import problem_names
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task, per_task, unpack
@@ -46,8 +47,9 @@ def try_out(spec: Spec, splits: Splits, root: Path) -> None:
         seed_all(spec.seed)
         _try_manifold(_named("method", spec.build), _first_batch(splits, "validation"))
         # Those of the package are known to repeat themselves, and are large.
-        if spec.problem.source:
+        if spec.problem.name not in problem_names():
             _check_repeatable(spec, splits, root)
+            _check_order(spec, splits.train)
 
 
 def _same_twice(spec: Spec) -> nn.Module:
@@ -139,6 +141,24 @@ def _check_repeatable(spec: Spec, splits: Splits, root: Path) -> None:
                 f"the {split} split differs from call to call of data(); split with a generator "
                 "of a fixed seed"
             )
+
+
+def _check_order(spec: Spec, train: Any) -> None:
+    """Whether a loader's sampler draws what the seed says; else a run could not be resumed."""
+    if not isinstance(train, OfLoader):
+        return
+    orders = []
+    for _ in range(2):
+        seed_all(spec.seed)
+        generator = torch.Generator().manual_seed(spec.seed)
+        drawn = train.training_batches(spec.training.batch_size, generator)
+        orders.append([list(batch) for batch in islice(drawn, 2)])
+    if orders[0] != orders[1]:
+        raise UsageError(
+            "the train split: the sampler of its loader draws another order though the seed is the "
+            "same, and a run could not be resumed; let it draw from its attribute 'generator', or "
+            "from torch, numpy or random without a generator of its own"
+        )
 
 
 def _fingerprint(data: Any) -> str:
