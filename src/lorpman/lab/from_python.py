@@ -1,6 +1,5 @@
 """What the commands do, from Python: ``lp.train``, ``lp.open_run``, ``lp.compare``, ``lp.tune``."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from lorpman.lab.tune import tune as run_study
 from lorpman.lab.workers import Workers
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
+from lorpman.training.progress import progress_stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,4 +246,4 @@ def _root(data: str | Path | None) -> Path:
 
 
 def _say(progress: bool) -> Callable[[str], None] | None:
-    return (lambda line: print(line, file=sys.stderr)) if progress else None  # noqa: T201
+    return (lambda line: print(line, file=progress_stream())) if progress else None
