@@ -119,3 +119,22 @@ def test_a_sample_without_a_label_is_neither_right_nor_wrong():
         answers = [card[0] for card in samples.balanced]
         assert [one.right is None for one in answers] == [row % 2 == 1 for row in range(8)]
         assert [bool(one.truth) for one in answers] == [row % 2 == 0 for row in range(8)]
+
+
+def test_texts_are_cut_and_given_to_the_network_as_they_are():
+    """Alone, or beside numbers in a dict whose keys are the network's own arguments."""
+    network, tasks, (x, y) = _tables()
+    texts = [f"{number:.3f}" for number in x["income"]]
+
+    class Reads(nn.Module):
+        def forward(self, income, place=None):
+            place = torch.zeros(len(income), 2) if place is None else place
+            return network({"income": torch.tensor([float(t) for t in income]), "place": place})
+
+    for given in (texts, {"income": texts, "place": x["place"]}):
+        samples = choose_samples(_OneNetwork(Reads()), tasks, (given, y))
+        assert len(samples.balanced) == 8
+        shown = samples.x if isinstance(given, list) else samples.x["income"]
+        assert set(shown) <= set(texts)
+    first = samples.inputs[0].row[0]
+    assert first == ("income", samples.x["income"][0])

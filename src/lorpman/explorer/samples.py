@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.explorer.shown_input import Show, ShownInput, shown_input
-from lorpman.lab.datasets.given_data import map_tensors
+from lorpman.lab.datasets.given_data import map_columns, map_tensors
 from lorpman.lab.datasets.splits import Batch
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.preference import grid
 from lorpman.task import Masked, Task, batch_length, per_task
 
@@ -54,9 +55,10 @@ class ShownSamples:
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
         """For every card, the predictions of ``network``."""
+        own_inputs = _input_per_task(self.x, len(self.tasks))
         with torch.no_grad():
-            outputs = per_task(network(self.x), self.tasks, "the network's output")
-        return _predictions(outputs, self.y, self.shown, self.tasks, isinstance(self.x, list))
+            outputs = per_task(call_network(network, self.x), self.tasks, "the network's output")
+        return _predictions(outputs, self.y, self.shown, self.tasks, own_inputs)
 
 
 def choose_samples(
@@ -76,7 +78,7 @@ def choose_samples(
     x, y = first_samples(batch, _CANDIDATES)
     balanced = model.solution(grid(model.num_tasks, 1)[0]).eval()
     moved = _moved_by_preference(model, balanced, tasks, (x, y))
-    if isinstance(x, list):
+    if _input_per_task(x, len(tasks)):
         x, y, shown = _one_per_task(x, y, moved)
         inputs = [_sample(x[card[0]], 0) for card in shown]
     else:
@@ -92,14 +94,26 @@ def first_samples(batch: Batch, count: int) -> Batch:
     return _cut(x, slice(count)), [_cut(target, slice(count)) for target in y]
 
 
-def _cut(x: Any, rows: Any) -> Any:
-    """The samples ``rows`` of inputs or targets in any structure of tensors."""
-    return map_tensors(lambda part: part[rows], x)
+def _cut(x: Any, rows: slice | Tensor) -> Any:
+    """The samples ``rows`` of inputs or targets in any structure of tensors and texts."""
+
+    def cut(part: Any) -> Any:
+        if isinstance(part, list) and isinstance(rows, Tensor):
+            return [part[row] for row in rows.tolist()]
+        return part[rows]
+
+    return map_columns(cut, x)
 
 
 def _sample(x: Any, row: int) -> Any:
     """One input, without a dimension for the batch."""
-    return map_tensors(lambda part: part[row], x)
+    return map_columns(lambda part: part[row], x)
+
+
+def _input_per_task(x: Any, num_tasks: int) -> bool:
+    """Whether every task has inputs of its own; another list, as of texts, is for all of them."""
+    tensors = isinstance(x, list) and all(isinstance(part, Tensor) for part in x)
+    return tensors and len(x) == num_tasks
 
 
 @torch.no_grad()
@@ -108,10 +122,11 @@ def _moved_by_preference(
 ) -> list[Tensor]:
     """For every task, which samples some corner of the simplex gives another class, ``[n]``."""
     x, y = batch
-    middle = per_task(balanced(x), tasks, "the network's output")
+    middle = per_task(call_network(balanced, x), tasks, "the network's output")
     moved = [torch.zeros(batch_length(batch), dtype=torch.bool) for _ in y]
     for corner in torch.eye(model.num_tasks):
-        outputs = per_task(model.solution(corner).eval()(x), tasks, "the network's output")
+        network = model.solution(corner).eval()
+        outputs = per_task(call_network(network, x), tasks, "the network's output")
         for task, (old, new) in enumerate(zip(middle, outputs, strict=True)):
             moved[task] |= _differs(old, new, y[task])
     return moved
@@ -145,7 +160,7 @@ def _tasks_on_card(moved: Tensor) -> list[int]:
 
 
 def _one_per_task(
-    x: list[Tensor], y: list[Tensor], moved: list[Tensor]
+    x: Any, y: list[Tensor], moved: list[Tensor]
 ) -> tuple[list[Tensor], list[Tensor], list[list[int]]]:
     """Of every task, the first sample that moves; cards for the tasks that move most.
 

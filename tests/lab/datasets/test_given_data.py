@@ -16,7 +16,7 @@ from torch.utils.data import (
 )
 
 import lorpman as lp
-from lorpman.lab.datasets.given_data import as_dataset, collate, map_tensors
+from lorpman.lab.datasets.given_data import as_dataset, collate, map_columns, map_tensors
 from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.datasets.splits import batches
 
@@ -140,6 +140,13 @@ def test_every_tensor_is_reached():
     seen = []
     map_tensors(lambda tensor: seen.append(len(tensor)), value)
     assert seen == [6, 6, 6]
+
+
+def test_texts_are_columns_of_a_batch():
+    batch = ({"a": X, "b": ["x", "y"]}, [Graph(["z"], 3)])
+    seen = []
+    map_columns(seen.append, batch)
+    assert [type(column) for column in seen] == [torch.Tensor, list, list]
 
 
 @pytest.mark.parametrize(

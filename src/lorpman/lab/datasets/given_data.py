@@ -8,6 +8,7 @@ of the tasks, or a tensor whose columns are the tasks.
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -205,15 +206,35 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """
     if isinstance(value, Tensor | np.ndarray):
         return function(value)
+    return _map_parts(partial(map_tensors, function), value)
+
+
+def map_columns(function: Callable[[Any], Any], batch: Any) -> Any:
+    """``batch`` with ``function`` of each of its columns: its tensors, and its lists of texts.
+
+    Args:
+        function: from a tensor ``[n, ...]``, or a list of n texts.
+        batch: of any structure: lists, tuples, dicts and dataclasses.
+
+    >>> map_columns(len, {"age": torch.zeros(2), "name": ["Ada", "Alan"]})
+    {'age': 2, 'name': 2}
+    """
+    texts = isinstance(batch, list) and batch and all(isinstance(part, str) for part in batch)
+    if isinstance(batch, Tensor | np.ndarray) or texts:
+        return function(batch)
+    return _map_parts(partial(map_columns, function), batch)
+
+
+def _map_parts(function: Callable[[Any], Any], value: Any) -> Any:
+    """A list, tuple, dict or dataclass with ``function`` of each of its parts in their place."""
     if _is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
-        parts = {name: map_tensors(function, getattr(value, name)) for name in names}
-        return dataclasses.replace(value, **parts)
+        return dataclasses.replace(value, **{n: function(getattr(value, n)) for n in names})
     if isinstance(value, Mapping):
-        return {key: map_tensors(function, part) for key, part in value.items()}
+        return {key: function(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        parts_of = [map_tensors(function, part) for part in value]
-        return type(value)(*parts_of) if hasattr(value, "_fields") else type(value)(parts_of)
+        parts = [function(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 

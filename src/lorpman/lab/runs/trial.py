@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.given_data import OfLoader, map_tensors
+from lorpman.lab.datasets.given_data import OfLoader, map_columns
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.problems.registry import problem_names
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.task import Task, per_task, unpack
 
 _TRIAL_SAMPLES = 8
@@ -87,7 +88,8 @@ def _try_batch(network: nn.Module, tasks: list[Task], batch: tuple[Any, Any], sp
     """Whether each task has a loss to learn from, and a score."""
     x, y = batch
     network.eval()
-    outputs = _named("network", lambda: network(x), f"on the {split} split, x: {_described(x)}")
+    where = f"on the {split} split, x: {_described(x)}"
+    outputs = _named("network", lambda: call_network(network, x), where)
     pairs = zip(
         tasks,
         per_task(outputs, tasks, "the network's output"),
@@ -165,12 +167,15 @@ def _fingerprint(data: Any) -> str:
     """Of the first batches."""
     digest = hashlib.sha256()
 
-    def add(tensor: Any) -> None:
-        # numpy has no bfloat16, and what matters is only whether two are the same.
-        digest.update(tensor.detach().cpu().double().numpy().tobytes())
+    def add(column: Any) -> None:
+        if isinstance(column, list):
+            digest.update("\n".join(column).encode())
+        else:
+            # numpy has no bfloat16, and what matters is only whether two are the same.
+            digest.update(column.detach().cpu().double().numpy().tobytes())
 
     for batch in islice(iter(batches(data, 64)), 2):
-        map_tensors(add, batch)
+        map_columns(add, batch)
     return digest.hexdigest()
 
 
