@@ -138,3 +138,27 @@ def test_texts_are_cut_and_given_to_the_network_as_they_are():
         assert set(shown) <= set(texts)
     first = samples.inputs[0].row[0]
     assert first == ("income", samples.x["income"][0])
+
+
+class _Joined:
+    """A batch that cannot be cut, as graph libraries join their samples."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __getitem__(self, row):
+        return {"income": self.x["income"][row]}
+
+
+def test_a_batch_that_cannot_be_cut_is_shown_by_its_rows():
+    network, tasks, (x, y) = _tables()
+
+    class Unjoins(nn.Module):
+        def forward(self, joined):
+            return network(joined.x)
+
+    whole = choose_samples(_OneNetwork(network), tasks, (x, y))
+    joined = choose_samples(_OneNetwork(Unjoins()), tasks, (_Joined(x), y))
+    assert first_samples((_Joined(x), y), 3)[1][0] is y[0]
+    assert joined.balanced == whole.balanced
+    assert [one.row[0] for one in joined.inputs] == [one.row[0] for one in whole.inputs]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.explorer.shown_input import Show, ShownInput, shown_input
-from lorpman.lab.datasets.given_data import map_columns, map_tensors
+from lorpman.lab.datasets.given_data import has_only_columns, map_columns, map_tensors
 from lorpman.lab.datasets.splits import Batch
 from lorpman.manifold.base import Manifold
 from lorpman.manifold.network_call import call_network
@@ -48,6 +48,8 @@ class ShownSamples:
     tasks: Sequence[Task]
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
+    rows: list[int]
+    """For every card, its sample among ``x`` and ``y``."""
     balanced: list[list[Prediction]]
     """For every card, what the network with equal weights says."""
     inputs: list[ShownInput]
@@ -55,10 +57,16 @@ class ShownSamples:
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
         """For every card, the predictions of ``network``."""
-        own_inputs = _input_per_task(self.x, len(self.tasks))
         with torch.no_grad():
             outputs = per_task(call_network(network, self.x), self.tasks, "the network's output")
-        return _predictions(outputs, self.y, self.shown, self.tasks, own_inputs)
+        cards = zip(self.rows, self.shown, strict=True)
+        return [
+            [
+                _prediction(i, self.tasks[i], outputs[i][row], _sample(self.y[i], row))
+                for i in listed
+            ]
+            for row, listed in cards
+        ]
 
 
 def choose_samples(
@@ -80,17 +88,25 @@ def choose_samples(
     moved = _moved_by_preference(model, balanced, tasks, (x, y))
     if _input_per_task(x, len(tasks)):
         x, y, shown = _one_per_task(x, y, moved)
+        rows = [0] * len(shown)
         inputs = [_sample(x[card[0]], 0) for card in shown]
     else:
-        x, y, shown = _most_moved_samples(x, y, moved)
-        inputs = [_sample(x, row) for row in range(len(shown))]
-    bare = ShownSamples(x, y, tasks, shown, [], [shown_input(one, show) for one in inputs])
+        chosen, shown = _most_moved_samples(moved)
+        rows = chosen.tolist()
+        if has_only_columns(x):
+            x, y = _cut(x, chosen), [_cut(target, chosen) for target in y]
+            rows = list(range(len(shown)))
+        inputs = [_sample(x, row) for row in rows]
+    looks = [shown_input(one, show) for one in inputs]
+    bare = ShownSamples(x, y, tasks, shown, rows, [], looks)
     return replace(bare, balanced=bare.predict(balanced))
 
 
 def first_samples(batch: Batch, count: int) -> Batch:
-    """The first ``count`` samples of a batch."""
+    """The first ``count`` samples of a batch; all, where a batch cannot be cut."""
     x, y = batch
+    if not has_only_columns(x):
+        return batch
     return _cut(x, slice(count)), [_cut(target, slice(count)) for target in y]
 
 
@@ -107,6 +123,9 @@ def _cut(x: Any, rows: slice | Tensor) -> Any:
 
 def _sample(x: Any, row: int) -> Any:
     """One input, without a dimension for the batch."""
+    # As joined graphs give one of theirs.
+    if not has_only_columns(x) and hasattr(x, "__getitem__"):
+        return x[row]
     return map_columns(lambda part: part[row], x)
 
 
@@ -132,14 +151,11 @@ def _moved_by_preference(
     return moved
 
 
-def _most_moved_samples(
-    x: Any, y: list[Tensor], moved: list[Tensor]
-) -> tuple[Any, list[Tensor], list[list[int]]]:
-    """The samples that move for most tasks, one on each card, with the tasks to list there."""
+def _most_moved_samples(moved: list[Tensor]) -> tuple[Tensor, list[list[int]]]:
+    """The samples that move for most tasks, one for each card, with the tasks to list there."""
     table = torch.stack([flags.long() for flags in moved])
     rows = table.sum(0).argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values
-    shown = [_tasks_on_card(table[:, row]) for row in rows.tolist()]
-    return _cut(x, rows), [_cut(target, rows) for target in y], shown
+    return rows, [_tasks_on_card(table[:, row]) for row in rows.tolist()]
 
 
 def _differs(old: Tensor, new: Tensor, target: Any) -> Tensor | bool:
@@ -172,22 +188,6 @@ def _one_per_task(
     inputs = [part[i : i + 1] for part, i in zip(x, first, strict=True)]
     targets = [_cut(target, slice(i, i + 1)) for target, i in zip(y, first, strict=True)]
     return inputs, targets, [[task] for task in cards]
-
-
-def _predictions(
-    outputs: list[Tensor],
-    y: list[Tensor],
-    shown: list[list[int]],
-    tasks: Sequence[Task],
-    input_per_task: bool,
-) -> list[list[Prediction]]:
-    cards = []
-    for card, listed in enumerate(shown):
-        row = 0 if input_per_task else card
-        cards.append(
-            [_prediction(i, tasks[i], outputs[i][row], _sample(y[i], row)) for i in listed]
-        )
-    return cards
 
 
 def _prediction(place: int, task: Task, output: Tensor, target: Any) -> Prediction:

@@ -225,6 +225,22 @@ def map_columns(function: Callable[[Any], Any], batch: Any) -> Any:
     return _map_parts(partial(map_columns, function), batch)
 
 
+def has_only_columns(batch: Any) -> bool:
+    """Whether single samples can be cut out of a batch; not of one such as a joined graph.
+
+    Args:
+        batch: of any structure.
+    """
+    if isinstance(batch, Tensor | np.ndarray | str | int | float | None):
+        return True
+    if _is_dataclass(batch):
+        batch = vars(batch)
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    # Not any sequence: what knows how to be indexed may mean something else by it.
+    return isinstance(batch, tuple | list) and all(map(has_only_columns, batch))
+
+
 def _map_parts(function: Callable[[Any], Any], value: Any) -> Any:
     """A list, tuple, dict or dataclass with ``function`` of each of its parts in their place."""
     if _is_dataclass(value):
