@@ -4,11 +4,10 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lorpman.errors import UsageError
-from lorpman.lab.problems.own_problem import DEFAULT_VARIABLE
+from lorpman.lab.problems.own_problem import as_people_write
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.settings import format_assignments
@@ -99,7 +98,7 @@ class Sweep:
 
     def command(self, chosen: Mapping[str, Any]) -> str:
         """How to train with these settings, for a shell."""
-        problem = _as_people_write(self.problem.reference) or self.problem.name
+        problem = as_people_write(self.problem)
         words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
         if self.scale != "paper":
             words += ["--scale", self.scale]
@@ -127,13 +126,3 @@ class Sweep:
 def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Whole numbers as such: the ranges of a preset are floats where one of them is."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
-
-
-def _as_people_write(reference: str) -> str:
-    """What leads to a problem, as short as a shell in this folder takes it."""
-    file, _, variable = reference.rpartition(":")
-    if not file.endswith(".py"):
-        return reference
-    if Path(file).is_relative_to(Path.cwd()):
-        file = str(Path(file).relative_to(Path.cwd()))
-    return file if variable == DEFAULT_VARIABLE else f"{file}:{variable}"

@@ -17,8 +17,7 @@ from lorpman.errors import UsageError, unknown
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.problems.registry import get_problem, problem_names
 
-DEFAULT_VARIABLE = "PROBLEM"
-"""What a file calls its problem, unless another variable is named."""
+_VARIABLE = "PROBLEM"
 _MODULE_AND_VARIABLE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
@@ -43,11 +42,25 @@ def find_problem(named: str | Problem) -> Problem:
     return problem
 
 
+def as_people_write(problem: Problem) -> str:
+    """What names a problem on the command line, as short as a shell in this folder takes it.
+
+    Args:
+        problem: what :func:`find_problem` gave.
+    """
+    file, _, variable = problem.reference.rpartition(":")
+    if not file.endswith(".py"):
+        return problem.reference or problem.name
+    if Path(file).is_relative_to(Path.cwd()):
+        file = str(Path(file).relative_to(Path.cwd()))
+    return file if variable == _VARIABLE else f"{file}:{variable}"
+
+
 def _import_problem(text: str) -> Problem:
     path, colon, variable = text.rpartition(":")
     # Without a name, or with the colon of C:\mine.py.
     if not colon or not variable.isidentifier():
-        path, variable = text, DEFAULT_VARIABLE
+        path, variable = text, _VARIABLE
     if path.endswith(".py"):
         file = Path(path).expanduser().resolve()
         problem = _variable_of(_import_file(file, path), variable, path)
