@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+import lorpman as lp
+
 
 class Attention(nn.Module):
     def __init__(self):
@@ -68,3 +70,29 @@ NETWORKS = {
         lambda: torch.randn(3, 6),
     ),
 }
+
+
+class Coded(nn.Linear):
+    """A linear layer of 8-bit codes, as quantised networks have them."""
+
+    def __init__(self, layer):
+        super().__init__(layer.in_features, layer.out_features)
+        scale = layer.weight.detach().abs().max() / 127
+        codes = (layer.weight.detach() / scale).round().to(torch.int8)
+        self.weight = nn.Parameter(codes.flatten(), requires_grad=False)
+        self.register_buffer("scale", scale)
+
+    def whole(self):
+        return (self.weight.float() * self.scale).view(self.out_features, self.in_features)
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.whole(), self.bias)
+
+
+def frozen_front(network, m=2, **options):
+    """A front over a network that stays as it came, with deltas other than zero."""
+    torch.manual_seed(1)
+    model = lp.LowRank(network, m, rank=3, scale=1.5, frozen=True, **options)
+    for delta in model.low_rank_deltas().values():
+        nn.init.normal_(delta.B, std=0.5)
+    return model

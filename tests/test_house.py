@@ -1,13 +1,10 @@
 """What holds for every file of the package: its test, its length, its docstrings."""
 
 import ast
-import dataclasses
-import inspect
+import re
 from pathlib import Path
 
 import pytest
-
-import lorpman as lp
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "lorpman"
@@ -50,17 +47,108 @@ def test_every_file_has_a_test_of_its_name(module):
     assert any(place.exists() for place in places), places[0]
 
 
-@pytest.mark.parametrize("name", sorted(lp.__all__))
-def test_every_public_name_says_what_it_takes(name):
-    value = getattr(lp, name)
-    if inspect.ismodule(value):
-        return
-    documented = inspect.getdoc(value) or ""
-    assert documented.split("\n")[0].rstrip().endswith((".", ":")), documented[:80]
-    if dataclasses.is_dataclass(value):
-        return  # every field has a docstring of its own
-    target = value.__init__ if inspect.isclass(value) else value
-    given = [p for p in inspect.signature(target).parameters.values() if p.name != "self"]
-    own = inspect.isfunction(value) or (inspect.isclass(value) and "__init__" in vars(value))
-    if own and len(given) > 1:
-        assert "Args:" in documented, f"{name} takes {[p.name for p in given]}"
+TREES = {module: ast.parse((SOURCE / module).read_text()) for module in MODULES}
+CLASSES = {
+    node.name: node
+    for tree in TREES.values()
+    for node in ast.walk(tree)
+    if isinstance(node, ast.ClassDef)
+}
+
+
+def _functions(body):
+    return [node for node in body if isinstance(node, ast.FunctionDef)]
+
+
+def _is_public(name):
+    return not name.startswith("_")
+
+
+def _public_functions(module):
+    """The public functions, methods and constructors of a file, each with its docstrings."""
+    for node in TREES[module].body:
+        if isinstance(node, ast.ClassDef) and _is_public(node.name):
+            for method in _functions(node.body):
+                if method.name == "__init__":
+                    yield node.name, method, [_docstring(node), _docstring(method)]
+                elif _is_public(method.name):
+                    yield f"{node.name}.{method.name}", method, _inherited(node, method.name)
+        # The options of a command say what they are in "lorpman NAME --help".
+        elif isinstance(node, ast.FunctionDef) and _is_public(node.name):
+            is_command = module == Path("cli", f"{node.name}.py")
+            if not is_command:
+                yield node.name, node, [_docstring(node)]
+
+
+def _inherited(cls, name):
+    """The docstrings of a method and of those that it overrides.
+
+    It takes and raises what they say, unless it says otherwise.
+    """
+    found = [_docstring(method) for method in _functions(cls.body) if method.name == name]
+    for base in cls.bases:
+        # Generic classes are written with what they hold in brackets.
+        base = base.value if isinstance(base, ast.Subscript) else base
+        if isinstance(base, ast.Name) and base.id in CLASSES:
+            found += _inherited(CLASSES[base.id], name)
+    return found
+
+
+def _docstring(node):
+    return ast.get_docstring(node) or ""
+
+
+def _has_first_sentence(docstring):
+    """On its first line, so that lists of functions can show it."""
+    return docstring.split("\n")[0].endswith((".", ":"))
+
+
+def _section(docstring, title):
+    """The indented lines below a title such as ``Args:``."""
+    found = re.search(rf"^{title}:\n((?:(?: +.*)?\n)+)", docstring + "\n", re.M)
+    return found[1] if found else ""
+
+
+def _parameters(function):
+    given = function.args
+    taken = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return [one.arg for one in taken if one is not None and one.arg not in ("self", "cls")]
+
+
+def _raises(function):
+    """Whether a function raises an error of its own, not one that it only passes on."""
+    waiting = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _faults(function, docstrings):
+    """What the docstrings of a function leave out."""
+    said = [text for text in docstrings if text]
+    if not said:
+        return ["a docstring"]
+    faults = [] if _has_first_sentence(said[0]) else ["a first sentence"]
+    listed = "".join(_section(text, "Args") for text in said)
+    for name in _parameters(function):
+        if not re.search(rf"^    \*{{,2}}{name}: \S", listed, re.M):
+            faults.append(name)
+    if _raises(function) and not any(_section(text, "Raises") for text in said):
+        faults.append("Raises")
+    return faults
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_public_function_says_what_it_takes_and_raises(module):
+    found = _public_functions(module)
+    missing = {name: _faults(function, docstrings) for name, function, docstrings in found}
+    assert {name: faults for name, faults in missing.items() if faults} == {}
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if _is_public(name)])
+def test_every_public_class_says_what_it_is(name):
+    assert _has_first_sentence(_docstring(CLASSES[name]))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, shown
 
 
 def _umask() -> int:
-    """What new files may not be; it can only be read by setting it."""
+    """Which rights the system takes from new files; it can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -55,6 +55,9 @@ def owning(folder: Path) -> Iterator[None]:
     """Inside this context, the parts of the run in ``folder`` may be written.
 
     For those who made the run, or have checked that it is the one they mean.
+
+    Args:
+        folder: The directory of the run.
     """
     folder = folder.resolve()
     _OWNED[folder] += 1
@@ -62,6 +65,27 @@ def owning(folder: Path) -> Iterator[None]:
         yield
     finally:
         _OWNED[folder] -= 1
+
+
+def as_path(name: str, value: object) -> Path:
+    """A path that somebody gave.
+
+    Args:
+        name: What the argument is called.
+        value: What was given.
+
+    Raises:
+        UsageError: If it cannot be the path of a file or folder.
+
+    >>> as_path("out", "runs/mine").name
+    'mine'
+    """
+    check_kind(name, value, (str, Path), "a path")
+    text = str(value)
+    # Halves of surrogate pairs are no characters, and a NUL ends a path.
+    if not text or "\0" in text or any(0xD800 <= ord(c) < 0xDC80 for c in text):
+        raise UsageError(f"{name} must be a path, got {shown(value)}")
+    return Path(text)
 
 
 def check_target(path: str | Path, kind: Kind) -> None:
@@ -104,13 +128,19 @@ def check_target(path: str | Path, kind: Kind) -> None:
 
 def _is_replaceable(path: Path, kind: Kind) -> bool:
     try:
+        # An empty file, perhaps made to reserve a name, holds nothing that could be lost.
         return path.stat().st_size == 0 or kind.is_ours(path)
     except (OSError, ValueError):
         return False
 
 
 def near_start(*beginnings: bytes, within: int = 4096) -> Callable[[Path], bool]:
-    """A test of files: whether one of the texts stands among the first ``within`` bytes."""
+    """A test of files: whether one of the texts stands among the first ``within`` bytes.
+
+    Args:
+        beginnings: The texts.
+        within: How many bytes are read.
+    """
 
     def is_ours(path: Path) -> bool:
         with path.open("rb") as file:
@@ -121,7 +151,11 @@ def near_start(*beginnings: bytes, within: int = 4096) -> Callable[[Path], bool]
 
 
 def json_with(*keys: str) -> Callable[[Path], bool]:
-    """A test of files: whether one is a JSON object that has all these keys."""
+    """A test of files: whether one is a JSON object that has all these keys.
+
+    Args:
+        keys: The keys.
+    """
 
     def is_ours(path: Path) -> bool:
         found = read_json(path, "file")
@@ -147,6 +181,7 @@ def replacing(path: str | Path, kind: Kind) -> Iterator[Path]:
     try:
         yield temporary
         with temporary.open("rb+") as file:
+            # Before the rename: after a power cut, the name must stand for a whole file.
             os.fsync(file.fileno())
         # Some writers make files that only their owner may read.
         temporary.chmod(0o666 & ~_UMASK)
@@ -171,7 +206,7 @@ def try_lock(descriptor: int) -> bool:
     nothing on disk. Where the file system has no locks, nothing is held, and nobody is refused.
 
     Args:
-        descriptor: of the open file or folder.
+        descriptor: Of the open file or folder.
 
     Returns:
         False if another process holds the lock.
@@ -182,6 +217,7 @@ def try_lock(descriptor: int) -> bool:
     try:
         return lock_descriptor(descriptor, blocking=False)
     except OSError as error:
+        # Work goes on without a lock there, rather than not at all.
         if error.errno in _NO_LOCKS:
             return True
         raise
@@ -192,11 +228,11 @@ def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
     """Hold the lock of ``folder`` (see :func:`try_lock`) inside this context.
 
     Args:
-        folder: an existing folder.
-        in_use: what to say if another process holds it.
+        folder: An existing folder.
+        in_use: What to say if another process holds it.
 
     Raises:
-        UsageError: another process holds it; with the message ``in_use``.
+        UsageError: If another process holds it; with the message ``in_use``.
     """
     # Windows cannot open folders, so nothing is held there.
     if os.name == "nt":
@@ -212,14 +248,22 @@ def locked_folder(folder: Path, in_use: str) -> Iterator[None]:
 
 
 def temporary_name(path: Path) -> Path:
-    """A new name beside ``path``, for a while; :func:`temporaries` finds it again."""
+    """A new name beside ``path``, for a while; :func:`temporaries` finds it again.
+
+    Args:
+        path: What is to be written.
+    """
     # Of its own, so that two writers never share a half-written file; the suffix stays last, since
     # it picks the format of a picture.
     return path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
 
 
 def temporaries(path: Path) -> list[Path]:
-    """What writers of ``path`` left behind when they were killed."""
+    """What writers of ``path`` left behind when they were killed.
+
+    Args:
+        path: What was to be written.
+    """
     # Exactly such names, and no others: ".mine.backup.json" may be somebody's own.
     name = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{32}}{re.escape(path.suffix)}")
     with suppress(OSError):
@@ -238,13 +282,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes, kind: Kind) -> None:
-    """Put ``content`` at ``path`` in one step; see :func:`replacing`."""
+    """Put ``content`` at ``path`` in one step; see :func:`replacing`.
+
+    Args:
+        path: The file.
+        content: All of it.
+        kind: What it may replace.
+    """
     with replacing(path, kind) as temporary:
         temporary.write_bytes(content)
 
 
 def write_json(path: str | Path, value: Any, kind: Kind) -> None:
-    """Write ``value`` as indented JSON, in one step; see :func:`replacing`."""
+    """Write ``value`` as indented JSON, in one step; see :func:`replacing`.
+
+    Args:
+        path: The file.
+        value: Anything that JSON can hold.
+        kind: What it may replace.
+    """
     write_bytes(path, (json.dumps(value, indent=2) + "\n").encode(), kind)
 
 
@@ -260,6 +316,9 @@ def read_json(path: Path, what: str) -> Any:
     Args:
         path: The file.
         what: What it should be, for messages.
+
+    Returns:
+        The value: lists, dicts with text keys, texts, numbers, truth values and None.
 
     Raises:
         UsageError: If it is missing, damaged, too long or too deep; the message names it.
@@ -279,6 +338,9 @@ def parse_json(content: bytes | str) -> Any:
 
     Args:
         content: The text; bytes are UTF-8.
+
+    Returns:
+        The value, as :func:`read_json` gives it.
 
     Raises:
         UsageError: If it is no JSON, nested deeper than 64 levels, or holds a number that is not

@@ -136,7 +136,11 @@ def insides_replaced(
 
 
 def parameter_dictionary(module: nn.Module) -> dict[str, Any]:
-    """The dictionary in which a module looks for its parameters; None for one that it lacks."""
+    """The dictionary in which a module looks for its parameters; None for one that it lacks.
+
+    Args:
+        module: The module.
+    """
     # Checked: torch 2.13.0. named_parameters leaves out what a module lacks.
     return cast("dict[str, Any]", vars(module)["_parameters"])
 
@@ -144,7 +148,13 @@ def parameter_dictionary(module: nn.Module) -> dict[str, Any]:
 def replace_insides(
     module: nn.Module, parameters: dict[str, Any], forward: Callable[..., Any] | None = None
 ) -> None:
-    """Give a module another dictionary of parameters, and perhaps another forward, for good."""
+    """Give a module another dictionary of parameters, and perhaps another forward, for good.
+
+    Args:
+        module: The module, which is changed.
+        parameters: Takes the place of its dictionary of parameters.
+        forward: Takes the place of its forward; None leaves that as it is.
+    """
     # Checked: torch 2.13.0. No public way lets a parameter be computed when it is asked for.
     vars(module)["_parameters"] = parameters
     if forward is not None:
@@ -173,7 +183,11 @@ def twin_modules(network: nn.Module) -> dict[nn.Module, nn.Module]:
 
 
 def attributes(module: nn.Module) -> Iterator[Any]:
-    """What a module holds beside its children, parameters and buffers."""
+    """What a module holds beside its children, parameters and buffers.
+
+    Args:
+        module: The module.
+    """
     # Checked: torch 2.13.0. No public function tells its own attributes from those of torch.
     for name, value in vars(module).items():
         if name not in ("_modules", "_parameters", "_buffers"):
@@ -198,14 +212,22 @@ def reset_parameters(module: nn.Module) -> bool:
 
 
 def plain_attributes(module: nn.Module) -> dict[str, Any]:
-    """What a module holds itself and torch does not know of: no parameter, buffer or module."""
+    """What a module holds itself and torch does not know of: no parameter, buffer or module.
+
+    Args:
+        module: The module.
+    """
     # Checked: torch 2.13.0. The public ways list what is registered, and nothing else.
     registered = ("_parameters", "_buffers", "_modules")
     return {key: value for key, value in vars(module).items() if key not in registered}
 
 
 def is_compiled(module: nn.Module) -> bool:
-    """Whether a module was compiled by ``torch.compile``, by its own method, or scripted."""
+    """Whether a module was compiled by ``torch.compile``, by its own method, or scripted.
+
+    Args:
+        module: The module itself; its children are not looked at.
+    """
     # Checked: torch 2.13.0. No public name tells a compiled module from a plain one.
     return (
         "_orig_mod" in module._modules
@@ -233,19 +255,32 @@ def is_transformed() -> bool:
 
 
 def storage_id(value: Tensor) -> int:
-    """A number that is the same for all views of one tensor, while it lives."""
+    """A number that is the same for all views of one tensor, while it lives.
+
+    Args:
+        value: The tensor.
+    """
     # Checked: torch 2.13.0. The public data_ptr is 0 for every tensor without data.
     return value.untyped_storage()._cdata
 
 
 def changes(value: Tensor) -> int:
-    """How often a tensor was changed in place; 0 for those made for inference, which do not say."""
+    """How often a tensor was changed in place; 0 for those made for inference, which do not say.
+
+    Args:
+        value: The tensor.
+    """
     # Checked: torch 2.13.0; in torch's documentation, but for its underscore.
     return 0 if value.is_inference() else value._version
 
 
 def standard_gamma(concentration: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Independent draws from Gamma(concentration, 1), in the shape of ``concentration``."""
+    """Independent draws from Gamma(concentration, 1), in the shape of ``concentration``.
+
+    Args:
+        concentration: Above 0, in any shape.
+        generator: Where randomness comes from; None for torch's own.
+    """
     # Checked: torch 2.13.0. torch.distributions.Gamma calls it, but takes no generator.
     return torch._standard_gamma(concentration, generator=generator)
 
@@ -254,6 +289,9 @@ def forget_lbfgs_history(optimizer: Optimizer) -> None:
     """Let LBFGS see the parameters that its first group holds now, and begin its history anew.
 
     Other optimisers are left alone: they keep what they know of each parameter by itself.
+
+    Args:
+        optimizer: Any optimiser.
     """
     if isinstance(optimizer, torch.optim.LBFGS):
         optimizer.state.clear()
@@ -305,6 +343,10 @@ def forward_without_ban(fabric: "Fabric", wrapped: Any, *inputs: Any) -> Any:
 
 
 def child_processes(fabric: "Fabric") -> list[Any]:
-    """The processes, as :class:`subprocess.Popen`, that Fabric has started on this machine."""
+    """The processes, as :class:`subprocess.Popen`, that Fabric has started on this machine.
+
+    Args:
+        fabric: The processes.
+    """
     # Checked: lightning-fabric 2.6.6, whose launcher is a private class.
     return list(getattr(fabric.strategy.launcher, "procs", ()))

@@ -141,6 +141,9 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], words: s
 def shown(value: object) -> str:
     """Any value on one short line, for an error.
 
+    Args:
+        value: The value.
+
     >>> shown([1, 2]), len(shown("x" * 1000))
     ('[1, 2]', 80)
     """
@@ -157,6 +160,9 @@ def need(module: str, extra: str) -> ModuleType:
     Args:
         module: Its name.
         extra: The extra of lorpman that brings it.
+
+    Returns:
+        The module.
 
     Raises:
         UsageError: If it cannot be imported; the message says how to install it.

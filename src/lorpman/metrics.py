@@ -31,11 +31,18 @@ class Score(Protocol):
         """
 
     def value(self, total: Tensor) -> Tensor:
-        """The score ``[]`` from the sum of all batches' statistics."""
+        """The score ``[]`` from the sum of all batches' statistics.
+
+        Args:
+            total: The sum of what :meth:`statistics` gave for every batch.
+        """
 
 
 def as_score(score: Score | Measure) -> Score:
     """``score`` itself, or the mean over samples of a plain function ``(output, target)``.
+
+    Args:
+        score: What a task was given.
 
     Raises:
         UsageError: If it is neither.
@@ -72,6 +79,10 @@ class Mean:
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
         """The sum over samples and their number, ``[2]``.
 
+        Args:
+            output: What the network gave for the task, for n samples.
+            target: What is true of them; its length is n.
+
         Raises:
             UsageError: If the function returns more than one value per sample.
         """
@@ -85,7 +96,11 @@ class Mean:
         return torch.stack([result.sum() if result.dim() else result * count, count])
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number."""
+        """The sum over the number: the mean, ``[]``.
+
+        Args:
+            total: The sum over batches, ``[2]``.
+        """
         return total[0] / total[1]
 
 
@@ -99,6 +114,9 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
 
     Returns:
         One value per sample, ``[n]``.
+
+    Raises:
+        UsageError: If the output has not one row per target.
 
     >>> accuracy(torch.tensor([[2.0, 1.0], [0.0, 1.0]]), torch.tensor([0, 0]))
     tensor([1., 0.])
@@ -186,6 +204,10 @@ class MeanIoU:
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
         """The batch's confusion matrix ``[classes, classes]``: rows true, columns predicted.
 
+        Args:
+            output: Logits ``[n, classes, ...]``.
+            target: The true classes ``[n, ...]``.
+
         Raises:
             UsageError: If the output has other classes, or a target is none of them.
         """
@@ -195,10 +217,15 @@ class MeanIoU:
         counted = target != self.ignore
         true, predicted = target[counted], output.argmax(1)[counted]
         _check_range(true, k)
+        # One number for each pair of classes, so that one count makes the whole matrix.
         return torch.bincount(true.long() * k + predicted, minlength=k * k).reshape(k, k)
 
     def value(self, total: Tensor) -> Tensor:
-        """``mean_c M_cc / (row_c + column_c - M_cc)``."""
+        """``mean_c M_cc / (row_c + column_c - M_cc)``, ``[]``.
+
+        Args:
+            total: The confusion matrix ``M [classes, classes]`` of the split.
+        """
         matrix = _wide(total)
         hit = matrix.diagonal()
         union = matrix.sum(0) + matrix.sum(1) - hit
@@ -216,13 +243,22 @@ class PixelAccuracy:
         self.ignore = ignore
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """Right pixels and counted pixels, ``[2]``."""
+        """Right pixels and counted pixels, ``[2]``.
+
+        Args:
+            output: Logits ``[n, classes, ...]``.
+            target: The true classes ``[n, ...]``.
+        """
         counted = target != self.ignore
         right = (output.argmax(1) == target) & counted
         return torch.stack([right.sum(), counted.sum()])
 
     def value(self, total: Tensor) -> Tensor:
-        """Right over counted."""
+        """Right pixels over counted ones, ``[]``.
+
+        Args:
+            total: The sum over batches, ``[2]``.
+        """
         return _wide(total[0]) / total[1]
 
 
@@ -234,11 +270,23 @@ class AbsoluteDepthError:
     """
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """The summed error and the number of known pixels, ``[2]``."""
+        """The summed error and the number of known pixels, ``[2]``.
+
+        Args:
+            output: Predicted depths ``[n, 1, h, w]``.
+            target: True ones, ``[n, 1, h, w]`` or ``[n, h, w]``; 0 where unknown.
+
+        Raises:
+            UsageError: If the shapes differ by more than dimensions of size 1.
+        """
         return _depth_statistics(output, target, relative=False)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number."""
+        """The sum over the number: the mean error, ``[]``.
+
+        Args:
+            total: The sum over batches, ``[2]``.
+        """
         return total[0] / total[1]
 
 
@@ -249,11 +297,23 @@ class RelativeDepthError:
     """
 
     def statistics(self, output: Tensor, target: Tensor) -> Tensor:
-        """The summed error and the number of known pixels, ``[2]``."""
+        """The summed error and the number of known pixels, ``[2]``.
+
+        Args:
+            output: Predicted depths ``[n, 1, h, w]``.
+            target: True ones, ``[n, 1, h, w]`` or ``[n, h, w]``; 0 where unknown.
+
+        Raises:
+            UsageError: If the shapes differ by more than dimensions of size 1.
+        """
         return _depth_statistics(output, target, relative=True)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number."""
+        """The sum over the number: the mean error, ``[]``.
+
+        Args:
+            total: The sum over batches, ``[2]``.
+        """
         return total[0] / total[1]
 
 

@@ -19,7 +19,11 @@ _MOST = 2**30
 
 
 class Sampler(Protocol):
-    """Draws the preferences of one training step, ``[count, num_tasks]``."""
+    """Draws the preferences of one training step, ``[count, num_tasks]``.
+
+    Called with the number m of tasks, how many preferences are wanted, and where randomness comes
+    from (None for torch's own generator).
+    """
 
     def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor: ...
 
@@ -74,6 +78,33 @@ class Stratified:
         alphas = left * torch.cat([taken, torch.ones(count, 1)], 1)
         # The first task of the stick is spread best: in turn, so that none is favoured.
         return alphas[:, torch.randperm(num_tasks, generator=generator)].float()
+
+
+class TowardsCorners:
+    """The draws of another sampler, some of them moved a random way towards a random corner.
+
+    Of many tasks, Dirichlet draws hardly leave the middle, so that networks near the corners would
+    never be trained.
+
+    Args:
+        inner: Draws the preferences.
+        share: The chance of each to be moved, from 0 to 1.
+
+    Raises:
+        UsageError: If ``share`` is no number from 0 to 1.
+    """
+
+    def __init__(self, inner: Sampler, share: float) -> None:
+        if not 0 <= finite_number("share", share) <= 1:
+            raise UsageError(f"share must be a number from 0 to 1, got {share}")
+        self.inner, self.share = inner, float(share)
+
+    def __call__(self, num_tasks: int, count: int, generator: torch.Generator | None) -> Tensor:
+        alphas = self.inner(num_tasks, count, generator)
+        moved = torch.rand(len(alphas), generator=generator) < self.share
+        way = torch.rand(len(alphas), generator=generator) * moved
+        corners = torch.eye(num_tasks)[torch.randint(num_tasks, way.shape, generator=generator)]
+        return alphas + way[:, None] * (corners - alphas)
 
 
 class Angles:
@@ -179,11 +210,33 @@ def grid(m: int, n: int | None = None) -> Tensor:
     if m == 2:
         first = torch.linspace(0, 1, n, dtype=torch.float64)
         return torch.stack([first, 1 - first], 1).float()
+    # A lattice of s steps has (s + 1)(s + 2) / 2 points; this solves it for s.
     steps = (math.isqrt(8 * n + 1) - 3) // 2
     if m == 3 and (steps + 1) * (steps + 2) // 2 == n:
         points = [(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]
         return (torch.tensor(points, dtype=torch.float64) / steps).float()
     return _spread(m, n)
+
+
+def in_turn(m: int) -> Tensor:
+    """The centre, then every task in turn at weight 0.3 and at weight 1, ``[2m + 1, m]``.
+
+    Where there are many tasks, no grid that can be afforded shows what a task gains by weight: this
+    does. The other tasks share what is left evenly.
+
+    Args:
+        m: The number of tasks.
+
+    >>> in_turn(4)[[0, 1, -1]]
+    tensor([[0.2500, 0.2500, 0.2500, 0.2500],
+            [0.3000, 0.2333, 0.2333, 0.2333],
+            [0.0000, 0.0000, 0.0000, 1.0000]])
+    """
+    m, _ = _size(m, 2 * whole_number("m", m) + 1)
+    even, corners = torch.full((m, m), 1 / m), torch.eye(m)
+    # Between the centre and a corner, where that corner's task has weight 0.3.
+    part = (0.3 - 1 / m) / (1 - 1 / m) if m > 1 else 0.0
+    return torch.cat([even[:1], even + part * (corners - even), corners])
 
 
 def _spread(m: int, n: int) -> Tensor:
@@ -195,6 +248,7 @@ def _spread(m: int, n: int) -> Tensor:
     if rest == 0:
         return anchors
     sobol = torch.quasirandom.SobolEngine(m, scramble=True, seed=_GRID_SEED)
+    # At 0 the logarithm is infinite; at 1 it is 0, and a row of zeros has no sum to divide by.
     uniform = sobol.draw(rest, dtype=torch.float64).clamp(1e-12, 1 - 1e-12)
     # Exponential numbers over their sum are uniform on the simplex.
     exponential = -uniform.log()

@@ -43,11 +43,20 @@ class Direction:
     """How a kept bound is written: "≥" or "≤"."""
 
     def orient(self, scores: _Scores) -> _Scores:
-        """``scores`` turned so that bigger is better."""
+        """``scores`` turned so that bigger is better.
+
+        Args:
+            scores: Numbers or tensors of any shape.
+        """
         return self.sign * scores
 
     def reaches(self, score: float, bound: float) -> bool:
-        """Whether ``score`` is at least as good as ``bound``."""
+        """Whether ``score`` is at least as good as ``bound``.
+
+        Args:
+            score: What was measured.
+            bound: What was asked for.
+        """
         return self.orient(score) >= self.orient(bound)
 
 
@@ -56,7 +65,11 @@ LOWER = Direction(-1.0, "smaller", "lower is better", "← lower is better", "at
 
 
 def direction_of(maximise: bool) -> Direction:
-    """The direction that the flag of a task stands for."""
+    """The direction that the flag of a task stands for.
+
+    Args:
+        maximise: Whether more is better.
+    """
     return HIGHER if maximise else LOWER
 
 
@@ -174,6 +187,7 @@ class Task:
                 f"missing labels of task '{self.name}' need a tensor as its target, found "
                 f"{type(target).__name__}"
             )
+        # NaN equals nothing, not even itself.
         absent = target.isnan() if math.isnan(self.missing) else target == self.missing
         return _chosen(output, target, ~absent.flatten(1).all(1) if absent.ndim > 1 else ~absent)
 
@@ -205,6 +219,10 @@ class Task:
 def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
     """Refuse a list of tasks that does not fit a manifold of ``num_tasks`` tasks.
 
+    Args:
+        tasks: What the caller gave.
+        num_tasks: The number m of tasks of the manifold.
+
     Raises:
         UsageError: If the number differs, or if two tasks have one name.
     """
@@ -235,6 +253,9 @@ def _length(target: Any) -> int:
 def batch_length(batch: Any) -> int:
     """How many samples a batch ``(x, y)`` has; the first target says it.
 
+    Args:
+        batch: The batch.
+
     >>> batch_length((torch.zeros(3, 2), [torch.zeros(3), torch.zeros(3)]))
     3
     """
@@ -252,6 +273,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
             without their names, as networks of transformers give it, is for all tasks.
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
+
+    Returns:
+        The entries, in the order of the tasks.
 
     Raises:
         UsageError: If ``values`` has no entry for some task, or is something else.
@@ -332,6 +356,9 @@ def task_losses(outputs: Any, targets: Any, tasks: Sequence[Task], trained: bool
 def unpack(batch: Any) -> tuple[Any, Any]:
     """The input and the targets of a batch.
 
+    Args:
+        batch: What a loader gave.
+
     Raises:
         UsageError: If the batch is no pair.
     """
@@ -346,6 +373,10 @@ def unpack(batch: Any) -> tuple[Any, Any]:
 
 def check_repeatable(loader: Any, what: str) -> None:
     """Refuse an iterator, which one pass over the data would use up.
+
+    Args:
+        loader: What the caller gave as a loader.
+        what: What the message calls it.
 
     Raises:
         UsageError: If ``loader`` is an iterator.

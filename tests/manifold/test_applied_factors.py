@@ -1,8 +1,6 @@
 """Factors on activations: the same network as a merged one, at the price of narrow products."""
 
 import copy
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -12,6 +10,7 @@ from torch.utils.checkpoint import checkpoint
 import lorpman as lp
 from lorpman.manifold.applied_factors import LateParameters, can_apply
 from networks import NETWORKS
+from networks import frozen_front as _frozen
 from properties import (
     assert_all_trainable_get_gradient,
     assert_batch_is_loop,
@@ -21,14 +20,6 @@ from properties import (
 )
 
 ALPHAS = torch.tensor([[0.2, 0.8], [0.7, 0.3]])
-
-
-def _frozen(network, m=2, **options):
-    torch.manual_seed(1)
-    model = lp.LowRank(network, m, rank=3, scale=1.5, frozen=True, **options)
-    for delta in model.low_rank_deltas().values():
-        nn.init.normal_(delta.B, std=0.5)
-    return model
 
 
 def _gradients(model, output):
@@ -123,6 +114,8 @@ def test_every_sample_can_have_a_preference_of_its_own(monkeypatch):
     images, convolution = torch.randn(3, 4, 5, 5), _frozen(nn.Conv2d(4, 2, 1))
     with convolution.at(alphas) as one_pass:
         torch.testing.assert_close(one_pass(images)[1], convolution(images, alphas[1])[1])
+    with model.at(alphas) as one_pass:  # one row of words that all samples share
+        torch.testing.assert_close(one_pass(x[:1])[2], model(x[:1], alphas[2])[0])
     with model.at(alphas) as one_pass, pytest.raises(lp.UsageError, match="led by 3 samples"):
         one_pass(x[:2])
 
@@ -131,48 +124,6 @@ def test_preferences_per_sample_are_refused_where_a_weight_must_be_merged():
     model = _frozen(nn.Conv2d(4, 2, 3))
     with pytest.raises(lp.UsageError, match="weight of a Conv2d was asked for"), model.at(ALPHAS):
         pass
-
-
-def test_the_network_inside_the_context_is_of_its_own_class_and_has_its_weights():
-    network = NETWORKS["tied"][0]()
-    model = _frozen(network)
-    with model.at([0.3, 0.7]) as found:
-        theta = model.theta(torch.tensor([0.3, 0.7]))
-        assert type(found) is type(network)
-        assert found.embedding.weight.shape == (11, 6)
-        torch.testing.assert_close(found.embedding.weight, theta["embedding.weight"])
-        for name, value in found.state_dict().items():
-            expected = theta[name.replace("output", "embedding")]
-            torch.testing.assert_close(value, expected.detach())
-
-
-@pytest.mark.parametrize("frozen", [False, True])
-def test_threads_have_networks_of_their_own(frozen):
-    model = lp.LowRank(nn.Sequential(nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 5)), 2, frozen=frozen)
-    for delta in model.low_rank_deltas().values():
-        nn.init.normal_(delta.B)
-    x, alphas = torch.randn(3, 5), lp.grid(2, 4)
-    alone = [model.solution(alpha)(x) for alpha in alphas]
-
-    def work(j):
-        for _ in range(20):
-            with torch.no_grad(), model.at(alphas[j]) as network:
-                if not torch.allclose(network(x), alone[j], atol=1e-5):
-                    return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(4)))
-
-
-def test_the_base_is_neither_copied_nor_changed():
-    network = nn.Sequential(nn.Linear(6, 6), nn.LayerNorm(6))
-    model = _frozen(network)
-    trained = {name for name, p in model.named_parameters() if p.requires_grad}
-    assert trained == {"deltas.0/weight.A", "deltas.0/weight.B"}
-    assert model.network[0].weight.data_ptr() == network[0].weight.data_ptr()
-    assert all(p.requires_grad for p in network.parameters())
-    assert all(p.requires_grad for p in model.solution([0.5, 0.5]).parameters())
 
 
 def test_a_base_in_half_precision_keeps_it_and_trains_single_precision():
@@ -185,35 +136,6 @@ def test_a_base_in_half_precision_keeps_it_and_trains_single_precision():
     assert model.solution(ALPHAS[0])[1].weight.dtype == torch.bfloat16
     torch.testing.assert_close(output, model.solution(ALPHAS[0])(x), atol=0.1, rtol=0.1)
     _gradients(model, output.float())
-
-
-class Coded(nn.Linear):
-    """A linear layer of 8-bit codes, as quantised networks have them."""
-
-    def __init__(self, layer):
-        super().__init__(layer.in_features, layer.out_features)
-        scale = layer.weight.detach().abs().max() / 127
-        codes = (layer.weight.detach() / scale).round().to(torch.int8)
-        self.weight = nn.Parameter(codes.flatten(), requires_grad=False)
-        self.register_buffer("scale", scale)
-
-    def whole(self):
-        return (self.weight.float() * self.scale).view(self.out_features, self.in_features)
-
-    def forward(self, x):
-        return nn.functional.linear(x, self.whole(), self.bias)
-
-
-def test_a_quantised_base_stays_as_it_is():
-    network, x = nn.Sequential(Coded(nn.Linear(6, 4))), torch.randn(3, 6)
-    model = _frozen(network)
-    (delta,) = model.low_rank_deltas().values()
-    change = 1.5 * torch.tensordot(ALPHAS[0], delta.dense(), 1)
-    expected = network(x) + x @ change.T
-    torch.testing.assert_close(model(x, ALPHAS[0]), expected)
-    _gradients(model, model(x, ALPHAS))
-    with pytest.raises(lp.UsageError, match=r"kept as torch.int8 \[24\] cannot be merged"):
-        model.solution(ALPHAS[0])
 
 
 class Checkpointed(nn.Module):
@@ -242,18 +164,3 @@ def test_checkpointing_inside_the_network_gives_the_same_gradients(reentrant, al
         gradients.append([p.grad for p in model.deltas.parameters()])
     for mine, its in zip(*gradients, strict=True):
         torch.testing.assert_close(mine, its)
-
-
-def test_a_step_of_training_moves_the_factors_alone():
-    network = lp.SharedBottom(nn.Linear(4, 4), [nn.Linear(4, 1), nn.Linear(4, 1)])
-    model = lp.LowRank(network, 2, frozen=True)
-    before = copy.deepcopy(model.state_dict())
-    loss = nn.functional.mse_loss
-    tasks = [lp.Task(name, loss, loss, maximise=False, reference=9.0) for name in ("a", "b")]
-    with warnings.catch_warnings():
-        lp.fit(
-            model, tasks, [(torch.randn(8, 4), torch.randn(8, 2, 1))] * 3, epochs=1, progress=False
-        )
-    moved = {n for n, value in model.state_dict().items() if not torch.equal(value, before[n])}
-    heads = {f"network.heads.{i}.{name}" for i in (0, 1) for name in ("weight", "bias")}
-    assert moved == heads | {"deltas.bottom/weight.A", "deltas.bottom/weight.B"}

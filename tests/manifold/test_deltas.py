@@ -1,13 +1,12 @@
-"""The deltas of one parameter: their layout, and what is computed from them."""
+"""Which parameters get which deltas, and how these are laid out."""
 
 import pytest
 import torch
 from torch import nn
 
 from lorpman import LowRank
-from lorpman.manifold.deltas import FullDelta, LowRankDelta
-from networks import NETWORKS
-from properties import randomise
+from lorpman.manifold.deltas import FullDelta
+from lorpman.manifold.low_rank_delta import LowRankDelta
 
 
 @pytest.mark.parametrize(
@@ -32,17 +31,6 @@ def test_layout_of_the_factors(layer, rows, columns, inner):
     assert delta.A.abs().max() <= columns**-0.5
 
 
-def test_gram_equals_the_dense_inner_products():
-    network, _ = NETWORKS["conv2d"]
-    model = LowRank(network(), 5, rank=2)
-    randomise(model)
-    (delta,) = model.low_rank_deltas().values()
-    flat = delta.dense().flatten(1)
-    torch.testing.assert_close(delta.gram(), flat @ flat.T)
-    chosen = torch.tensor([3, 0])
-    torch.testing.assert_close(delta.gram(chosen), flat[chosen] @ flat[chosen].T)
-
-
 class Stack(nn.Module):
     """A weight of three dimensions that is no convolution, as in a mixture of experts."""
 
@@ -60,21 +48,6 @@ def test_rank_holds_for_weights_of_many_dimensions_that_are_no_convolutions():
     assert delta.A.shape == (2, 3, 12)
     (delta,) = LowRank(nn.Bilinear(5, 6, 7), 2, rank=2).low_rank_deltas().values()
     assert (delta.B.shape, delta.A.shape) == ((35, 2, 2), (2, 2, 6))
-
-
-def test_a_watched_delta_takes_the_rank_of_what_is_loaded():
-    stored = LowRankDelta(torch.zeros(4, 6), 4, 2, rank=3, watched=True)
-    nn.init.normal_(stored.B)
-    other = LowRankDelta(torch.zeros(4, 6), 4, 2, rank=1, watched=True)
-    other.load_state_dict(stored.state_dict())
-    assert other.rank == 3
-    assert torch.equal(other.dense(), stored.dense())
-
-
-def test_a_delta_that_is_not_watched_keeps_its_rank():
-    stored, other = (LowRankDelta(torch.zeros(4, 6), 4, 2, rank) for rank in (3, 1))
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        other.load_state_dict(stored.state_dict())
 
 
 def test_norm_layers_get_full_deltas_and_biases_none():

@@ -61,6 +61,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the resu
 def read_problem(named: str | None) -> "Problem | None":
     """The problem that ``--problem`` names, if it was given.
 
+    Args:
+        named: What was given; None for nothing.
+
     Raises:
         UsageError: If there is none.
     """
@@ -72,11 +75,15 @@ def read_problem(named: str | None) -> "Problem | None":
 def read_overrides(assignments: Sequence[str] | None, epochs: int | None = None) -> dict[str, Any]:
     """What ``--set`` and ``--epochs`` change about the settings.
 
-    >>> read_overrides(["rank=4"], epochs=2)
-    {'rank': 4, 'epochs': 2}
+    Args:
+        assignments: Texts ``key=value``, one for each ``--set``.
+        epochs: What ``--epochs`` says; None if it was not given.
 
     Raises:
         UsageError: If a text is not ``key=value``, or the epochs are given twice.
+
+    >>> read_overrides(["rank=4"], epochs=2)
+    {'rank': 4, 'epochs': 2}
     """
     from lorpman.lab.settings import parse_assignments
 
@@ -158,6 +165,9 @@ def read_names(text: str, option: str) -> list[str]:
 
 def read_seeds(text: str) -> list[int]:
     """Read ``"0,1,2"`` as a list of seeds.
+
+    Args:
+        text: Whole numbers with commas between them.
 
     Raises:
         UsageError: If one is not a whole number, or stands there twice.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lorpman._files import write_bytes
+from lorpman._files import as_path, write_bytes
 from lorpman.errors import UsageError, need
 from lorpman.explorer.live_model import open_model
 from lorpman.explorer.opened_run import OpenedRun, open_runs
@@ -27,22 +27,22 @@ def report(
     """Describe a run in one HTML file, as ``lorpman report`` does.
 
     Args:
-        run: what ``lp.train`` or ``lp.open_run`` gave, or a run directory.
-        to: the file; default: ``report.html`` in the run directory.
-        problem: for a directory whose problem is not built in: the problem, or where it is.
+        run: What ``lp.train`` or ``lp.open_run`` gave, or a run directory.
+        to: The file; default: ``report.html`` in the run directory.
+        problem: For a directory whose problem is not built in: the problem, or where it is.
 
     Returns:
         The file.
 
     Raises:
-        UsageError: if there is no run with a front, or the file cannot be written.
+        UsageError: If there is no run with a front, or the file cannot be written.
     """
     need("plotly", extra="explore")
     from lorpman.explorer.report import REPORT, report_html
 
     (opened,) = _opened([run], problem, data_root(None))
     assert opened.path is not None  # a run has a directory
-    file = opened.path / "report.html" if to is None else Path(to)
+    file = opened.path / "report.html" if to is None else as_path("to", to)
     write_bytes(file, report_html(opened).encode(), REPORT)
     return file
 
@@ -63,22 +63,22 @@ def explore(
     ends with Ctrl+C.
 
     Args:
-        *shown: runs, run directories, or one manifold.
-        tasks: of a manifold.
-        data: of a manifold: held-out samples, as a split of :class:`lp.Splits` may be, or
+        *shown: Runs, run directories, or one manifold.
+        tasks: Of a manifold.
+        data: Of a manifold: held-out samples, as a split of :class:`lp.Splits` may be, or
             ``lp.Splits`` themselves. For run directories: where datasets are.
-        problem: for directories whose problem is not built in: the problem, or where it is.
-        show: how one input of a manifold looks: a function of it that gives an image
+        problem: For directories whose problem is not built in: the problem, or where it is.
+        show: How one input of a manifold looks: a function of it that gives an image
             ``[1 or 3, h, w]``, a dict (a row of a table) or a text; default: by its shape.
         port: 0 for any free one.
-        samples: on how many test samples the moving point is scored at most.
-        block: whether to wait until interrupted; default: outside a notebook.
+        samples: On how many test samples the moving point is scored at most.
+        block: Whether to wait until interrupted; default: outside a notebook.
 
     Returns:
         What serves the page, with ``url`` and ``close()``.
 
     Raises:
-        UsageError: if a run cannot be opened, or the address cannot be listened on.
+        UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
     need("dash", extra="explore")
     from lorpman.explorer.server import serve_runs
@@ -91,7 +91,7 @@ def explore(
         _tell("scoring the model")
         runs = [open_model(shown[0], tasks, data, show=show)]
     else:
-        runs = _opened(shown, problem, data_root(None if data is None else Path(data)))
+        runs = _opened(shown, problem, data_root(None if data is None else as_path("data", data)))
     notebook = in_notebook()
     explorer = serve_runs(runs, port=port, samples=samples, framed=notebook, tell=_tell)
     if not (block if block is not None else not notebook):
@@ -116,7 +116,7 @@ def _opened(
     found = None if problem is None else find_problem(problem)
     if isinstance(shown[0], Run):
         found, root = shown[0].problem, root and shown[0].root
-    paths = [one.path if isinstance(one, Run) else Path(one) for one in shown]
+    paths = [one.path if isinstance(one, Run) else as_path("a run", one) for one in shown]
     return open_runs(paths, root, found, _tell)
 
 

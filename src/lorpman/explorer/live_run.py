@@ -32,8 +32,11 @@ class ScoredPoint:
     """A preference, its scores on the held-out samples, and what it says about those shown."""
 
     alpha: tuple[float, ...]
+    """The preference, one weight per task."""
     scores: tuple[float, ...]
+    """One per task."""
     predictions: list[list[Prediction]]
+    """For every card, what the network says about the tasks that it lists."""
 
 
 class LiveRun:
@@ -146,6 +149,9 @@ def _at_most(batches: list[Batch], count: int) -> list[Batch]:
 
 def round_preference(alpha: Tensor) -> tuple[float, ...]:
     """``alpha [m]`` to four digits, as an address holds it, with the sum 1 again.
+
+    Args:
+        alpha: The preference.
 
     >>> round_preference(torch.tensor([1 / 3, 2 / 3]))
     (0.3333, 0.6667)

@@ -42,6 +42,7 @@ class StoredScores:
     """The scores of a run that cannot be evaluated: those of the nearest stored point."""
 
     scores: Sequence[float]
+    """One per task."""
     place: int
     """Where on the stored front that point stands."""
 
@@ -51,9 +52,11 @@ class LiveScores:
     """Scores that were computed for this question."""
 
     scores: Sequence[float]
+    """One per task."""
     predictions: list[list[Prediction]]
     """What the network says about the samples on the page, card by card."""
     milliseconds: float
+    """What it took, waiting included."""
 
 
 class Queries:
@@ -73,6 +76,9 @@ class Queries:
 
     def run_named(self, key: Any) -> OpenedRun:
         """The run that a request names.
+
+        Args:
+            key: What the browser sent, which may be anything.
 
         Raises:
             RequestRefused: If there is none of that key.
@@ -128,7 +134,11 @@ class Queries:
         return LiveScores(point.scores, point.predictions, milliseconds)
 
     def even_scores(self, run: OpenedRun) -> Sequence[float]:
-        """The scores with equal weights, on the samples of :meth:`scores_at`."""
+        """The scores with equal weights, on the samples of :meth:`scores_at`.
+
+        Args:
+            run: One of those on the page.
+        """
         live = self.live_runs.get(run.key)
         if live is not None:
             return live.even.scores

@@ -26,14 +26,20 @@ class Prediction:
     """What a network says about one sample, for one task."""
 
     task: int
+    """The place of the task."""
     text: str
+    """The class or the number that it says."""
     right: bool | None
     """None where there is no right or wrong, as for a number."""
     truth: str = ""
     """What would have been right; empty where that is no short text."""
 
     def flipped(self, other: "Prediction") -> bool:
-        """Whether both name a class, and not the same one."""
+        """Whether both name a class, and not the same one.
+
+        Args:
+            other: What another network predicts for the same input and task.
+        """
         return self.right is not None and self.text != other.text
 
 
@@ -46,6 +52,7 @@ class ShownSamples:
     y: list[Tensor]
     """The targets, one per task."""
     tasks: Sequence[Task]
+    """All tasks of the model."""
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
     rows: list[int]
@@ -56,7 +63,14 @@ class ShownSamples:
     """The input on every card, as people see it."""
 
     def predict(self, network: nn.Module) -> list[list[Prediction]]:
-        """For every card, the predictions of ``network``."""
+        """For every card, the predictions of ``network``.
+
+        Args:
+            network: A plain network, on the device of the samples.
+
+        Returns:
+            For every card one prediction per task that is shown on it.
+        """
         with torch.no_grad():
             outputs = per_task(call_network(network, self.x), self.tasks, "the network's output")
         cards = zip(self.rows, self.shown, strict=True)
@@ -79,6 +93,9 @@ def choose_samples(
         tasks: Its m tasks.
         batch: The inputs and targets to choose from.
         show: How the problem wants its inputs to be shown; None for the usual way.
+
+    Returns:
+        The samples, with what the network at equal weights says about them.
 
     Raises:
         UsageError: If an input cannot be shown as the problem says.
@@ -103,7 +120,12 @@ def choose_samples(
 
 
 def first_samples(batch: Batch, count: int) -> Batch:
-    """The first ``count`` samples of a batch; all, where a batch cannot be cut."""
+    """The first ``count`` samples of a batch; all, where a batch cannot be cut.
+
+    Args:
+        batch: The batch ``(x, y)``.
+        count: How many samples there are at most.
+    """
     x, y = batch
     if not has_only_columns(x):
         return batch
@@ -182,6 +204,7 @@ def _one_per_task(
 
     The network still needs an input per task, so all of them stay.
     """
+    # Of a task that nothing moves it is the first sample.
     first = [int(flags.long().argmax()) for flags in moved]
     counts = torch.tensor([int(flags.sum()) for flags in moved])
     cards = counts.argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values.tolist()
@@ -212,6 +235,11 @@ def _prediction(place: int, task: Task, output: Tensor, target: Any) -> Predicti
 
 
 def class_name(task: Task, label: int) -> str:
-    """What a task calls a class; its number, where it has no name."""
+    """What a task calls a class; its number, where it has no name.
+
+    Args:
+        task: The task.
+        label: The number of the class.
+    """
     # Heads may be wider than the classes that there are.
     return str(task.classes[label]) if 0 <= label < len(task.classes) else str(label)

@@ -27,7 +27,11 @@ def explain_hypervolume(shown: Sequence[str]) -> str:
 
 
 def explain_choice(run: OpenedRun) -> str:
-    """What can be chosen in a run, and why no more."""
+    """What can be chosen in a run, and why no more.
+
+    Args:
+        run: The run.
+    """
     count = len(run.front)
     if run.mode == "any":
         return "This run has a network for every preference; move to any of them."
@@ -48,7 +52,11 @@ def explain_choice(run: OpenedRun) -> str:
 
 
 def reference_text(front: Front) -> str:
-    """The worst acceptable scores, in words."""
+    """The worst acceptable scores, in words.
+
+    Args:
+        front: The front, with its reference point.
+    """
     if len(set(front.reference)) == 1:
         return f"{front.reference[0]:g} for every task"
     parts = [f"{n} {r:g}" for n, r in zip(front.tasks, front.reference, strict=True)]
@@ -57,6 +65,9 @@ def reference_text(front: Front) -> str:
 
 def alpha_text(alpha: Sequence[float]) -> str:
     """A preference as commands and addresses hold it.
+
+    Args:
+        alpha: The preference ``[m]``.
 
     >>> alpha_text((0.3, 0.7))
     '0.3,0.7'

@@ -28,7 +28,7 @@ def non_dominated_mask(
         maximise: Whether bigger is better: one flag for all objectives, or one for each.
 
     Returns:
-        bool ``[n]``.
+        Bool ``[n]``.
 
     Raises:
         UsageError: If ``points`` is no table of finite numbers.
@@ -106,10 +106,11 @@ def best_rows(gains: Floats) -> NDArray[np.bool_]:
         gains: ``[n, m]``, where bigger is better.
 
     Returns:
-        bool ``[n]``.
+        Bool ``[n]``.
     """
     if gains.size == 0:
         return np.ones(len(gains), dtype=bool)
+    # Slower, since it compares all pairs, but right for any number of columns.
     if gains.shape[1] > _MOOCORE_COLUMNS:
         beaten = [((gains >= p).all(1) & (gains > p).any(1)).any() for p in gains]
         return ~np.array(beaten, dtype=bool)

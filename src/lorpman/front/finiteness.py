@@ -21,6 +21,9 @@ _TRAINED = "train it again with a lower learning rate, or go back to an earlier 
 def at_preference(alpha: Tensor | Sequence[float] | None) -> str:
     """The words for a preference ``[m]`` in an error; for None, those for all of them.
 
+    Args:
+        alpha: The preference; None for any.
+
     >>> at_preference(torch.tensor([0.25, 0.75])), at_preference(None)
     ('at preference (0.25, 0.75)', 'at any preference')
     """
@@ -86,7 +89,7 @@ def check_weights(network: nn.Module, alpha: Tensor | None) -> None:
         alpha: Its preference ``[m]``; None for a manifold, which has all of them.
 
     Raises:
-        NotFinite: Which names the preference and the parameter.
+        NotFinite: If one is not; the message names the preference and the parameter.
     """
     bad = describe_bad_weight(network)
     if bad is not None:
@@ -102,7 +105,8 @@ def check_outputs(outputs: Mapping[str, Any], alpha: Tensor | None, batch: Any =
         batch: What the network was run on, which may be the reason.
 
     Raises:
-        NotFinite: Which names output and preference, and the data if that is not finite itself.
+        NotFinite: If one does; the message names output and preference, and the data if that is not
+            finite itself.
     """
     if all_finite([leaf for values in outputs.values() for leaf in tree_leaves(values)]):
         return
@@ -126,7 +130,8 @@ def check_number(
         batch: What it was taken on, which may be the reason.
 
     Raises:
-        NotFinite: Which names task and preference, and the data if that is not finite itself.
+        NotFinite: If it is not; the message names task and preference, and the data if that is not
+            finite itself.
     """
     if not math.isfinite(value):
         raise _not_finite(f"the {what} of task '{task.name}' is {value}", alpha, batch)

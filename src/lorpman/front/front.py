@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lorpman.errors import UsageError, check_kind, shown, unknown
 from lorpman.front.choice import Choice, Utility, choose
+from lorpman.front.control import Control, control
 from lorpman.front.dominance import non_dominated_mask
 from lorpman.front.front_file import read_fields, write_front
 from lorpman.front.hypervolume import Hypervolume, hypervolume
@@ -137,8 +138,19 @@ class Front:
         return hypervolume(self.scores, self.reference, self.maximise)
 
     def order(self) -> Order:
-        """How well the scores follow the preferences: is more weight on a task obeyed?"""
+        """How well the scores follow the preferences: whether more weight on a task is obeyed."""
         return order(self.alphas, self.gains)
+
+    def control(self, retrained: "Front") -> Control:
+        """Whether one run is as good as retraining for every preference.
+
+        Args:
+            retrained: One network per preference; this front must hold all of these preferences.
+
+        Raises:
+            UsageError: If the two do not fit together, or lack losses.
+        """
+        return control(self, retrained)
 
     def non_dominated_mask(self) -> Tensor:
         """Which points no other point of the front beats, bool ``[n]``."""
@@ -225,12 +237,16 @@ class Front:
         Args:
             path: The file.
 
+        Returns:
+            The front.
+
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """
         check_kind("path", path, (str, PathLike), "the name of a file")
         try:
             front = cls(**read_fields(Path(path).read_bytes()))
+            # A file may come from anybody: its preferences must lie on the simplex.
             as_preference(front.alphas, len(front.tasks))
             return front
         except OSError as error:

@@ -38,6 +38,10 @@ def front_html(front: Front) -> str:
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table as HTML, with every text escaped.
 
+    Args:
+        head: The titles of the columns.
+        rows: The cells of every row.
+
     >>> html_table(["a"], [["<1"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;1</td></tr></tbody></table>'
     """
@@ -49,6 +53,10 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_picture(png: bytes) -> str:
-    """A PNG as HTML, inside the text itself."""
+    """A PNG as HTML, inside the text itself.
+
+    Args:
+        png: The content of the file.
+    """
     data = base64.b64encode(png).decode()
     return f'<img alt="the front" style="max-width:480px" src="data:image/png;base64,{data}">'

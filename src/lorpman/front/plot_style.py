@@ -47,7 +47,11 @@ PICTURE = Kind("a picture of the kind that its name says", _is_picture, in_runs=
 
 
 def volume_text(front: Front) -> str:
-    """The hypervolume of a front, with its standard error if it has one."""
+    """The hypervolume of a front, with its standard error if it has one.
+
+    Args:
+        front: The front.
+    """
     try:
         volume = front.hypervolume()
     except UsageError:  # a picture is worth having where the volume fits no float
@@ -57,7 +61,11 @@ def volume_text(front: Front) -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """A number with so many significant digits, zeros included: 0.950 beside 0.948.
+    """A number with a fixed number of significant digits, zeros included: 0.950 beside 0.948.
+
+    Args:
+        value: The number.
+        digits: How many digits it gets.
 
     >>> significant(0.95, 3), significant(12.0, 2)
     ('0.950', '12')
@@ -66,24 +74,44 @@ def significant(value: float, digits: int) -> str:
 
 
 def plain_text(name: str) -> str:
-    """``name`` as matplotlib prints it: a dollar sign would start a formula."""
+    """``name`` as matplotlib prints it: a dollar sign would start a formula.
+
+    Args:
+        name: A name as people gave it.
+    """
     return name.replace("$", r"\$")
 
 
 def axis_label(front: Front, task: int) -> str:
-    """The name of a task, by its column, and which way is better."""
+    """The name of a task, by its column, and which way is better.
+
+    Args:
+        front: The front.
+        task: The place of the task in it.
+    """
     # Turned with the label of an upright axis, the arrow still points along that axis.
     name = front.tasks[task]
     return f"{plain_text(name)}  ({front.direction(name).axis_words})"
 
 
 def front_name(front: Front, k: int) -> str:
-    """The label of front number ``k``, counted from 0, or a number in its place."""
+    """The label of front number ``k``, counted from 0, or a number in its place.
+
+    Args:
+        front: The front.
+        k: Its place among those that are drawn, from 0.
+    """
     return plain_text(front.label) or f"front {k + 1}"
 
 
 def draw_legend(figure: "Figure", handles: Any, labels: Any) -> None:
-    """Draw a legend below everything, in as many columns as the width has room for."""
+    """Draw a legend below everything, in as many columns as the width has room for.
+
+    Args:
+        figure: The figure.
+        handles: What matplotlib shows for each line.
+        labels: What it is called.
+    """
     widest = 0.085 * max(map(len, labels)) + 0.6  # inches
     columns = max(1, min(len(labels), int(figure.get_figwidth() / widest)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

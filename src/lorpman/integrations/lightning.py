@@ -46,19 +46,19 @@ class ParetoModule(LightningModule):
     ``hypervolume``, for checkpoints and early stopping to watch.
 
     Args:
-        model: the manifold.
-        tasks: its m tasks.
-        objective: turns losses into gradients, as in :func:`lorpman.fit`.
-        optimizer: makes the optimiser from the parameters; by default Adam with rate 1e-3.
-        window: preferences per step.
-        concentration: of the Dirichlet distribution that they are drawn from.
-        freeze_epoch: before this epoch, counted from 0, the main weights stop; None for never.
-        freeze_heads: whether the heads stop with them.
-        alphas: the preferences ``[n, m]`` of the validation front; None for the manifold's own.
-        seed: of the preferences.
+        model: The manifold.
+        tasks: Its m tasks.
+        objective: Turns losses into gradients, as in :func:`lorpman.fit`.
+        optimizer: Makes the optimiser from the parameters; by default Adam with rate 1e-3.
+        window: Preferences per step.
+        concentration: Of the Dirichlet distribution that they are drawn from.
+        freeze_epoch: Before this epoch, counted from 0, the main weights stop; None for never.
+        freeze_heads: Whether the heads stop with them.
+        alphas: The preferences ``[n, m]`` of the validation front; None for the manifold's own.
+        seed: Of the preferences.
 
     Raises:
-        UsageError: if model, tasks and objective do not fit together.
+        UsageError: If model, tasks and objective do not fit together.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class ParetoModule(LightningModule):
         check_tasks(tasks, model.num_tasks)
         if window < 1:
             raise UsageError(f"window must be at least 1, got {window}")
+        # A rule takes gradients itself, perhaps in several passes.
         self.automatic_optimization = False
         self.model, self.tasks = model, list(tasks)
         self.rule = Linear() if objective is None else objective
@@ -92,7 +93,12 @@ class ParetoModule(LightningModule):
         self._generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Any, alpha: Tensor) -> Any:
-        """The outputs at ``alpha``, as those of the manifold."""
+        """The outputs at ``alpha``, as those of the manifold.
+
+        Args:
+            x: What the network takes.
+            alpha: A preference ``[m]``, or several ``[b, m]``.
+        """
         return self.model(x, alpha)
 
     def configure_optimizers(self) -> Optimizer:
@@ -102,6 +108,7 @@ class ParetoModule(LightningModule):
 
     def on_train_epoch_start(self) -> None:
         """Stop the main weights when it is time."""
+        # Not in that very epoch only: a training may be resumed after it.
         if self.freeze_epoch is None or self.current_epoch < self.freeze_epoch:
             return
         if not self.model.frozen:
@@ -109,7 +116,12 @@ class ParetoModule(LightningModule):
             drop_frozen(self._plain_optimizer())
 
     def training_step(self, batch: Any, batch_idx: int) -> None:
-        """Draw preferences, let the rule leave its gradients, and step."""
+        """Draw preferences, let the rule leave its gradients, and step.
+
+        Args:
+            batch: The mini-batch ``(x, y)``.
+            batch_idx: Its number in the epoch; not used.
+        """
         del batch_idx
         optimizer: Any = self.optimizers()
         alphas = self._draw(self.model.num_tasks, self.window, self._generator).to(self.device)
@@ -130,14 +142,23 @@ class ParetoModule(LightningModule):
         optimizer.step()
         means = step.losses.detach().mean(0)
         named = {f"loss/{task.name}": mean for task, mean in zip(self.tasks, means, strict=True)}
+        # The same size for every batch, so that an epoch's mean weighs them alike, as in lp.fit.
         self.log_dict(named, on_step=False, on_epoch=True, batch_size=len(alphas))
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
-        """Nothing: a front is scored over all batches at once."""
+        """Nothing: a front is scored over all batches at once.
+
+        Lightning runs no validation where this method is missing.
+
+        Args:
+            batch: Not used.
+            batch_idx: Not used.
+        """
 
     def on_validation_epoch_end(self) -> None:
         """Score the front on the validation data, and log its hypervolume."""
         loader = self.trainer.val_dataloaders
+        # Before training, Lightning only tries whether validation runs at all.
         if loader is None or self.trainer.sanity_checking:
             return
         self.front = evaluate(self.model, self.tasks, loader, self.alphas)

@@ -19,7 +19,11 @@ _Row = TypeVar("_Row")
 
 
 def added_names(group: Group) -> list[str]:
-    """The names that installed packages add to a group, sorted; nothing of them is imported."""
+    """The names that installed packages add to a group, sorted; nothing of them is imported.
+
+    Args:
+        group: The group of entry points.
+    """
     return sorted({entry.name for entry in entry_points(group=group)})
 
 
@@ -27,12 +31,15 @@ def load_added(group: Group, name: str, kind: type[_Row]) -> _Row:
     """Import what a package has added.
 
     Args:
-        group: to which group.
-        name: one of :func:`added_names`.
-        kind: what it must be.
+        group: To which group.
+        name: One of :func:`added_names`.
+        kind: What it must be.
+
+    Returns:
+        The problem or the method.
 
     Raises:
-        UsageError: it cannot be imported, is something else, or calls itself by another name.
+        UsageError: If it cannot be imported, is something else, or calls itself by another name.
     """
     entry = next(iter(entry_points(group=group, name=name)))
     try:

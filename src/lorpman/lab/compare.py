@@ -11,8 +11,10 @@ import torch
 
 from lorpman._files import write_bytes, write_json
 from lorpman.errors import UsageError, unknown
+from lorpman.front.control import Control, compete
 from lorpman.front.front import Front
 from lorpman.front.plot import plot_fronts
+from lorpman.lab.beside_retraining import RETRAIN, control_of_run, retrained_fronts
 from lorpman.lab.comparison_table import TABLE, TABLE_DATA, Comparison, MethodResults
 from lorpman.lab.methods.registry import get_method
 from lorpman.lab.problems.own_problem import find_problem
@@ -50,24 +52,24 @@ def compare(
     does not stop the others.
 
     Args:
-        problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-        methods: names of methods.
-        seeds: every method is trained once with each.
-        out: where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
-        root: the data directory.
+        problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+        methods: Names of methods.
+        seeds: Every method is trained once with each.
+        out: Where the run directories, ``comparison.md``, ``.json`` and ``.png`` go.
+        root: The data directory.
         scale: ``laptop`` for the preset's stated reduction.
-        recipe: the name of a recipe, for all methods.
-        overrides: settings; each goes to every method that has it.
-        isolate: give each run a process of its own, so that its peak memory is its own.
-        workers: how many runs at once, and where; None for one after the other.
-        tell: told which run begins, ends or fails, and the time left; None for nobody.
-        live: on a terminal, show a table that follows the runs instead.
+        recipe: The name of a recipe, for all methods.
+        overrides: Settings; each goes to every method that has it.
+        isolate: Give each run a process of its own, so that its peak memory is its own.
+        workers: How many runs at once, and where; None for one after the other.
+        tell: Told which run begins, ends or fails, and the time left; None for nobody.
+        live: On a terminal, show a table that follows the runs instead.
 
     Returns:
         The table.
 
     Raises:
-        UsageError: something asked for does not exist, or every run failed.
+        UsageError: If something asked for does not exist, or every run failed.
     """
     specs = _specs(find_problem(problem), methods, seeds, scale, recipe, overrides or {})
     runs = {key: run_directory(out, spec) for key, spec in specs.items()}
@@ -107,7 +109,7 @@ def _specs(
         # Methods with preferences of their own are compared without it. Where no method takes it,
         # it stays, so that the first one refuses it in words.
         if drawing and method not in drawing:
-            settings[method].discard("sampling")
+            settings[method] -= {"sampling", "corners"}
     return {
         (method, seed): Spec.make(
             problem,
@@ -129,11 +131,11 @@ def _settings_of(problem: Problem, method: str) -> set[str]:
 
 
 def run_directory(out: Path, spec: Spec) -> Path:
-    """Find a run again by its settings.
+    """The directory of the run with these settings, or a free one for it.
 
     Args:
-        out: the folder of all runs of a comparison.
-        spec: the run.
+        out: The folder of all runs of a comparison.
+        spec: The run.
 
     Returns:
         The directory in ``out`` that holds this run, or a free one with its name.
@@ -164,17 +166,31 @@ def _summarise(
 ) -> Comparison:
     """Read the finished runs; write the table and the picture."""
     first = next(iter(specs.values()))
+    retrained = retrained_fronts(finished)
     rows, shown_fronts = [], []
     for method in dict.fromkeys(method for method, _ in finished):
         runs = {seed: run for (name, seed), run in finished.items() if name == method}
         fronts = [shared_front(specs[method, seed], run, root) for seed, run in runs.items()]
-        rows.append(_results(specs[method, next(iter(runs))], runs, fronts, scale))
+        controls = [
+            control_of_run(specs[method, seed], run, retrained[seed], root)
+            for seed, run in runs.items()
+            if seed in retrained and specs[method, seed].method.kind == "continuous"
+        ]
+        rows.append(_results(specs[method, next(iter(runs))], runs, fronts, controls, scale))
         # The seed in the middle stands for the method: all of them would hide one another.
         ranked = sorted(fronts, key=lambda front: float(front.hypervolume()))
         shown_fronts.append(ranked[(len(ranked) - 1) // 2])
     note = first.load(root).note
     stated = scale if first.problem.name in problem_names() else ""
-    comparison = Comparison(first.problem.name, stated, first.recipe, note, tuple(rows), failures)
+    comparison = Comparison(
+        first.problem.name,
+        stated,
+        first.recipe,
+        note,
+        with_costs(rows, retrained),
+        failures,
+        compete(list(retrained.values())) if retrained else None,
+    )
     write_bytes(out / "comparison.md", comparison.markdown().encode(), TABLE)
     write_json(out / "comparison.json", comparison.to_json(), TABLE_DATA)
     # Points of a discrete front must not be joined by a line.
@@ -187,9 +203,9 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
     """The test front of a finished run, comparable with those of other runs.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        root: the data directory.
+        spec: The run's settings.
+        run: Its directory.
+        root: The data directory.
 
     Returns:
         The front; a continuous one on the preferences that all methods share, for which it is
@@ -204,7 +220,11 @@ def shared_front(spec: Spec, run: Path, root: Path) -> Front:
 
 
 def _results(
-    spec: Spec, runs: Mapping[int, Path], fronts: Sequence[Front], scale: Scale
+    spec: Spec,
+    runs: Mapping[int, Path],
+    fronts: Sequence[Front],
+    controls: Sequence[Control],
+    scale: Scale,
 ) -> MethodResults:
     """One row of the table, from a method's runs by seed and their fronts."""
     epochs = [note for run in runs.values() for note in read_epoch_log(run) if "seconds" in note]
@@ -227,4 +247,28 @@ def _results(
         # Beside a reduced run, the paper's number would invite a comparison that means nothing.
         published=published.hypervolume if published and scale == "paper" else None,
         runs=tuple(run.name for run in runs.values()),
+        controls=tuple(controls),
+    )
+
+
+def with_costs(
+    rows: Sequence[MethodResults], retrained: Mapping[int, Front]
+) -> tuple[MethodResults, ...]:
+    """The rows with their training time over that of one plain network.
+
+    Args:
+        rows: One per method.
+        retrained: The fronts of the retrained networks by seed; without any there is no measure.
+
+    Returns:
+        The rows, with costs where a network was retrained.
+    """
+    theirs = next((row for row in rows if row.method == RETRAIN), None)
+    if theirs is None:
+        return tuple(rows)
+    # They were trained side by side, so one of them had its share of the time.
+    members = len(next(iter(retrained.values())))
+    one_network = theirs.seconds_per_epoch * theirs.epochs / members
+    return tuple(
+        replace(row, cost=row.seconds_per_epoch * row.epochs / one_network) for row in rows
     )

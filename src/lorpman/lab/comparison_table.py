@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lorpman._files import Kind, json_with, near_start
+from lorpman.front.control import NO_TRADE_OFF, Control
 from lorpman.front.notebook import html_picture, html_table
 
 TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
@@ -15,6 +16,7 @@ TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".jso
 """What programs read."""
 _HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
 _HEAD += ["epochs", "s / epoch", "memory"]
+_CONTROL_HEAD = ["regret", "reach", "order on losses", "cost"]
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,17 @@ class MethodResults:
 
     method: str
     seeds: tuple[int, ...]
+    """Those that were trained to the end."""
     hypervolumes: tuple[float, ...]
     """On the test split, by seed."""
     sampling_error: float
     """The largest standard error with which a hypervolume was sampled; 0 if exact."""
     parameters: int
+    """How many numbers one run learns."""
     seconds_per_epoch: float
+    """The mean over all epochs and seeds."""
     epochs: int
+    """Of each run."""
     peak_memory: int
     """Bytes, the most over the seeds, libraries and data included."""
     order: float | None
@@ -38,14 +44,19 @@ class MethodResults:
     violations: int
     """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
     pairs: int
+    """Pairs of preferences, over tasks and seeds, with different weights."""
     published: float | None
     """What the paper reports, for this problem at full scale."""
     runs: tuple[str, ...]
     """The names of the run directories, by seed."""
+    controls: tuple[Control, ...] = ()
+    """What the runs give up against networks retrained with the same seed, where there are any."""
+    cost: float | None = None
+    """Training time over that of one plain network, where networks were retrained."""
 
     @property
     def mean(self) -> float:
-        """Hypervolume, over the seeds."""
+        """The mean hypervolume over the seeds."""
         return statistics.fmean(self.hypervolumes)
 
     @property
@@ -59,13 +70,15 @@ class Comparison:
     """The rows of a comparison, and why a run is missing.
 
     Args:
-        problem: the name of the problem.
+        problem: The name of the problem.
         scale: ``paper`` or ``laptop``; empty for a problem of one's own, which has no other.
-        recipe: the recipe that all settings started from, if there was one.
-        note: how the data differs from the official splits, if it does.
-        rows: one per method, in the order asked for.
-        failures: for each run that failed, by the name of its directory, the reason.
-        picture: the fronts, as a PNG, for notebooks.
+        recipe: The recipe that all settings started from, if there was one.
+        note: How the data differs from the official splits, if it does.
+        rows: One per method, in the order asked for.
+        compete: Whether retraining for one task alone gains anything; None where nothing was
+            retrained.
+        failures: For each run that failed, by the name of its directory, the reason.
+        picture: The fronts, as a PNG, for notebooks.
     """
 
     problem: str
@@ -74,6 +87,7 @@ class Comparison:
     note: str
     rows: tuple[MethodResults, ...]
     failures: dict[str, str]
+    compete: bool | None = None
     picture: bytes = field(default=b"", repr=False, compare=False)
 
     @property
@@ -83,7 +97,8 @@ class Comparison:
 
     def markdown(self) -> str:
         """The table as people read it, with its caption and the failures below."""
-        lines = [_line(_HEAD), _line(["---"] + ["---:"] * (len(_HEAD) - 1))]
+        head = self._head()
+        lines = [_line(head), _line(["---"] + ["---:"] * (len(head) - 1))]
         lines += [_line(self._cells(row)) for row in self.rows]
         lines += ["", self._caption()]
         lines += [f"- {run}: {reason}" for run, reason in self.failures.items()]
@@ -91,17 +106,28 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The table as programs read it."""
-        rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in self.rows]
+        rows = [
+            asdict(row)
+            | {"mean": row.mean, "deviation": row.deviation}
+            | {"controls": [control.to_json() for control in row.controls]}
+            for row in self.rows
+        ]
         described = {**asdict(self), "rows": rows}
         del described["picture"]
         return described
 
     def _repr_html_(self) -> str:
         """The table and the picture, for a notebook."""
-        table = html_table(_HEAD, [self._cells(row) for row in self.rows])
+        table = html_table(self._head(), [self._cells(row) for row in self.rows])
         picture = html_picture(self.picture) if self.picture else ""
         below = [self._caption(), *(f"{run}: {why}" for run, why in self.failures.items())]
         return table + picture + "".join(f"<p>{html.escape(line)}</p>" for line in below)
+
+    def _head(self) -> list[str]:
+        return [*_HEAD, *(_CONTROL_HEAD if self._retrained() else [])]
+
+    def _retrained(self) -> bool:
+        return any(row.cost is not None for row in self.rows)
 
     def _cells(self, row: MethodResults) -> list[str]:
         deviation = "" if row.deviation is None else f" ± {row.deviation:.2g}"
@@ -116,6 +142,7 @@ class Comparison:
             str(row.epochs),
             f"{row.seconds_per_epoch:.3g}",
             f"{row.peak_memory / 2**20:,.0f} MiB",
+            *(_control_cells(row) if self._retrained() else []),
         ]
 
     def _caption(self) -> str:
@@ -134,12 +161,38 @@ class Comparison:
                 "Order: the rank correlation between a task's weight and its score, 1 if more "
                 "weight is always obeyed; violations: pairs of preferences where it is not."
             )
+        if self._retrained():
+            parts.append(
+                "Against networks retrained for single preferences, with the same seeds and data: "
+                "regret, the mean excess of the weighted test loss (below 0: better than "
+                "retraining); reach, the mean gain in a task's score where all weight is on it; "
+                "order on losses, as order, for test losses; cost, training time over that of one "
+                "plain network."
+            )
+        if self.compete is False:
+            parts.append(NO_TRADE_OFF)
         worst = max(row.sampling_error for row in self.rows)
         if worst:
             parts.append(f"Hypervolume is sampled, with a standard error of {worst:.1g} or less.")
         if self.note:
             parts.append(self.note)
         return " ".join(parts)
+
+
+def _control_cells(row: MethodResults) -> list[str]:
+    """Regret, reach, order on losses and cost; means over the seeds."""
+    cost = "" if row.cost is None else f"{row.cost:.1f}"
+    if not row.controls:
+        return ["", "", "", cost]
+    regrets = [control.regret for control in row.controls if control.regret is not None]
+    reaches = [control.reach for control in row.controls if control.reach is not None]
+    orders = [control.order_on_losses.correlation for control in row.controls]
+    return [
+        f"{statistics.fmean(regrets):+.1%}" if regrets else "",
+        f"{statistics.fmean(reaches):+.4f}" if reaches else "",
+        f"{statistics.fmean(orders):.2f}",
+        cost,
+    ]
 
 
 def _listed(seeds: Sequence[int]) -> str:

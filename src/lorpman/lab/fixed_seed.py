@@ -14,6 +14,9 @@ def fixed_seed(seed: int) -> Iterator[None]:
 
     Those of torch on the CPU, of numpy and of Python.
 
+    Args:
+        seed: Any whole number.
+
     >>> with fixed_seed(0):
     ...     first = torch.rand(1)
     >>> with fixed_seed(0):
@@ -31,7 +34,11 @@ def fixed_seed(seed: int) -> Iterator[None]:
 
 
 def seed_all(seed: int) -> None:
-    """Start the global generators of torch, numpy and Python from ``seed``."""
+    """Start the global generators of torch, numpy and Python from ``seed``.
+
+    Args:
+        seed: Any whole number.
+    """
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
     torch.manual_seed(seed)

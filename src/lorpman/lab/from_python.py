@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman._files import as_path
+from lorpman.errors import UsageError, check_kind, shown
 from lorpman.front.front import Front
 from lorpman.lab.compare import compare as compare_runs
 from lorpman.lab.comparison_table import Comparison
@@ -39,7 +40,7 @@ class Run:
 
     @property
     def problem(self) -> Problem:
-        """What was trained."""
+        """The problem that was trained."""
         return self.spec.problem
 
     @property
@@ -84,26 +85,27 @@ def train(
     """Train a problem with a method into a run directory, as ``lorpman train`` does.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        method: its name; see ``lorpman methods``.
-        seed: decides the network's start, the order of data and the preferences.
-        out: the run directory; default: ``runs/PROBLEM-METHOD-SEED``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        method: Its name; see ``lorpman methods``.
+        seed: Decides the network's start, the order of data and the preferences.
+        out: The run directory; default: ``runs/PROBLEM-METHOD-SEED``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe.
-        resume: continue the run that ``out`` holds.
-        progress: whether to show it on standard error.
-        **settings: as ``epochs=3, rank=8``, over those of the problem.
+        recipe: The name of a recipe.
+        resume: Continue the run that ``out`` holds.
+        progress: Whether to show it on standard error.
+        **settings: As ``epochs=3, rank=8``, over those of the problem.
 
     Returns:
         The run, with its model and its front.
 
     Raises:
-        UsageError: if ``out`` holds something else, or problem, settings and data do not fit.
-        TrainingDiverged: if a loss becomes NaN or infinite.
+        UsageError: If ``out`` holds something else, or problem, settings and data do not fit.
+        TrainingDiverged: If a loss becomes NaN or infinite.
     """
     spec = Spec.make(problem, method, seed, settings, scale, recipe)
-    path = Path(out) if out is not None else Path("runs") / f"{spec.problem.name}-{method}-{seed}"
+    default = f"runs/{spec.problem.name}-{method}-{seed}"
+    path = as_path("out", default if out is None else out)
     root = _root(data)
     result = train_run(spec, path, root, resume=resume, progress=progress)
     return Run(path, spec, result.model.eval(), result.front, root)
@@ -117,14 +119,17 @@ def open_run(
     A run never says which code to execute: a problem that is not built in has to be given.
 
     Args:
-        path: the run directory.
-        problem: what was trained, where that is not built in: a problem, or where it is.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        path: The run directory.
+        problem: What was trained, where that is not built in: a problem, or where it is.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
+
+    Returns:
+        The run, with its model in evaluation mode.
 
     Raises:
-        UsageError: if it is no finished run, or of another problem.
+        UsageError: If it is no finished run, or of another problem.
     """
-    folder = Path(path)
+    folder = as_path("path", path)
     found = None if problem is None else find_problem(problem)
     spec, model = directory.open_run(folder, found)
     if not (folder / "front.json").exists():
@@ -150,27 +155,31 @@ def compare(
     """Train several methods on one problem, unless that is done, and make one table.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        methods: their names.
-        seeds: every method is trained once with each.
-        out: where the runs and the table go; default: ``runs/compare/PROBLEM``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        methods: Their names.
+        seeds: Every method is trained once with each.
+        out: Where the runs and the table go; default: ``runs/compare/PROBLEM``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe, for all methods.
-        isolate: train each run in a process of its own, whose peak memory is its own.
-        jobs: so many runs at a time on this machine, each in a process of its own.
-        scheduler: the address of a Dask scheduler, whose workers train the runs instead.
-        progress: whether to show it on standard error.
-        **settings: each goes to every method that has it.
+        recipe: The name of a recipe, for all methods.
+        isolate: Train each run in a process of its own, whose peak memory is its own.
+        jobs: So many runs at a time on this machine, each in a process of its own.
+        scheduler: The address of a Dask scheduler, whose workers train the runs instead.
+        progress: Whether to show it on standard error.
+        **settings: Each goes to every method that has it.
 
     Returns:
         The table; it shows itself in a notebook.
 
     Raises:
-        UsageError: if something asked for does not exist, or every run failed.
+        UsageError: If something asked for does not exist, or every run failed.
     """
     found = find_problem(problem)
-    folder = Path(out) if out is not None else Path("runs") / "compare" / found.name
+    folder = as_path("out", f"runs/compare/{found.name}" if out is None else out)
+    for name, values in (("methods", methods), ("seeds", seeds)):
+        if isinstance(values, str):
+            raise UsageError(f"{name} must be a list, got {shown(values)}")
+        check_kind(name, values, Sequence, "a list")
     return compare_runs(
         found,
         list(methods),
@@ -206,26 +215,30 @@ def tune(
     """Search settings for the best validation hypervolume, as ``lorpman tune`` does.
 
     Args:
-        problem: a problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
-        method: its name.
-        trials: how many finished ones the study shall have.
-        search: the values to try, by setting; default: those of the problem's preset.
-        seed: of every trial.
-        study: the file that keeps the study; default: ``runs/PROBLEM-METHOD.study``.
-        data: where datasets are; default: LORPMAN_DATA, or a cache.
+        problem: A problem, its name, or where it is: ``mine.py``, ``package.module:NAME``.
+        method: Its name.
+        trials: How many finished ones the study shall have.
+        search: The values to try, by setting; default: those of the problem's preset.
+        seed: Of every trial.
+        study: The file that keeps the study; default: ``runs/PROBLEM-METHOD.study``.
+        data: Where datasets are; default: LORPMAN_DATA, or a cache.
         scale: "laptop" for what a preset reduces on a small machine.
-        recipe: the name of a recipe.
-        jobs: so many trials at a time on this machine, each in a process of its own.
-        scheduler: the address of a Dask scheduler, whose workers do the trials instead.
-        progress: whether to show it on standard error.
-        **settings: those that all trials share.
+        recipe: The name of a recipe.
+        jobs: So many trials at a time on this machine, each in a process of its own.
+        scheduler: The address of a Dask scheduler, whose workers do the trials instead.
+        progress: Whether to show it on standard error.
+        **settings: Those that all trials share.
+
+    Returns:
+        The best settings, and the whole study.
 
     Raises:
-        UsageError: if there is nothing to search, or a value is not one that a run can have.
+        UsageError: If there is nothing to search, or a value is not one that a run can have.
     """
-    sweep = Sweep.make(problem, method, seed, settings, search or {}, scale, recipe)
-    default = Path("runs") / f"{sweep.problem.name}-{method}.study"
-    file = default if study is None else Path(study)
+    ranges = {} if search is None else search
+    sweep = Sweep.make(problem, method, seed, settings, ranges, scale, recipe)
+    default = f"runs/{sweep.problem.name}-{method}.study"
+    file = as_path("study", default if study is None else study)
     tell = _say(progress)
     finished = run_study(
         sweep,
@@ -242,7 +255,7 @@ def tune(
 
 
 def _root(data: str | Path | None) -> Path:
-    return directory.data_root(None if data is None else Path(data))
+    return directory.data_root(None if data is None else as_path("data", data))
 
 
 def _say(progress: bool) -> Callable[[str], None] | None:

@@ -9,6 +9,7 @@ from lorpman.lab.own_process import call_in_own_process
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 
+# A process that died may have lacked memory for a moment; the second goes on from its checkpoint.
 _ATTEMPTS = 2
 
 
@@ -25,12 +26,12 @@ def try_training(
     A process that dies loses only its run, which is continued once from its last checkpoint.
 
     Args:
-        spec: what to train.
-        run: its directory.
-        root: the data directory.
-        isolate: use a process of its own, so that the run's peak memory is its own too.
-        progress: show a bar.
-        threads: of torch in a process of its own; None for as many as here.
+        spec: What to train.
+        run: Its directory.
+        root: The data directory.
+        isolate: Use a process of its own, so that the run's peak memory is its own too.
+        progress: Show a bar.
+        threads: Of torch in a process of its own; None for as many as here.
 
     Returns:
         Why it failed, if it did.

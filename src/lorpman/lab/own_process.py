@@ -32,15 +32,15 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     script or a notebook work too. The script itself is not run again.
 
     Args:
-        function: what to call.
-        arguments: what to call it with.
+        function: What to call.
+        arguments: What to call it with.
 
     Returns:
         What the function returned.
 
     Raises:
-        ProcessLost: the process died before it could answer.
-        Exception: whatever the function raised.
+        ProcessLost: If the process died before it could answer.
+        Exception: Whatever the function raised.
     """
     question = pickle.dumps(sys.path) + packed(function, arguments)
     with tempfile.TemporaryDirectory(prefix="lorpman-") as folder:
@@ -50,6 +50,7 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
             _ask_and_wait(child, question)
         if not file.exists():
             raise ProcessLost("its process died, perhaps for lack of memory")
+        # From our own child, in a folder that nobody else can write to.
         result, error = pickle.loads(file.read_bytes())
     if error is not None:
         raise error
@@ -57,7 +58,12 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """A call as bytes, for another process that knows neither this script nor problem files."""
+    """A call as bytes, for another process that knows neither this script nor problem files.
+
+    Args:
+        function: What the other process is to call.
+        arguments: Its positional arguments.
+    """
     with _PACKING:
         # Problem files are modules that only this process has, perhaps changed on disk since.
         modules = [one for one in list(sys.modules.values()) if _is_problem_file(one)]
@@ -83,6 +89,7 @@ def _ask_and_wait(child: subprocess.Popen[bytes], question: bytes) -> None:
         child.stdin.write(question)
         child.stdin.flush()
         child.wait()
+    # It died before it had read everything; the missing answer will tell.
     except BrokenPipeError:
         child.wait()
     except KeyboardInterrupt:

@@ -25,9 +25,9 @@ class WatchedRun:
     """One run of a comparison.
 
     Args:
-        path: the run directory.
-        method: runs of one method take about the same time per epoch.
-        epochs: of the whole training.
+        path: The run directory.
+        method: Runs of one method take about the same time per epoch.
+        epochs: Of the whole training.
     """
 
     def __init__(self, path: Path, method: str, epochs: int) -> None:
@@ -59,9 +59,9 @@ class RunBoard:
     """Follows runs by their directories, wherever they are trained.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends.
     """
 
     def __init__(
@@ -74,10 +74,15 @@ class RunBoard:
         self._at_once = at_once
         self._tell = tell
         # Runs begin in threads of their own.
+        # Reentrant, since a line is told, with its summary, while the lock is held.
         self._lock = threading.RLock()
 
     def begins(self, name: str) -> None:
-        """A run is being trained from now on."""
+        """A run is being trained from now on.
+
+        Args:
+            name: Which run.
+        """
         with self._lock:
             run = self._runs[name]
             if run.progress.state == "waits":
@@ -85,7 +90,12 @@ class RunBoard:
                 self._say(f"{run.path} begins")
 
     def ends(self, name: str, failure: str | None) -> None:
-        """A run is done, or has failed."""
+        """A run is done, or has failed.
+
+        Args:
+            name: Which run.
+            failure: What went wrong, on one line; None if nothing did.
+        """
         with self._lock:
             run = self._runs[name]
             run.look()
@@ -125,10 +135,10 @@ def watching_runs(
     """A board that follows runs inside this context.
 
     Args:
-        runs: by the names of their directories.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a run begins or ends, where no table is shown.
-        live: show a table, if standard error is a terminal.
+        runs: By the names of their directories.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a run begins or ends, where no table is shown.
+        live: Show a table, if standard error is a terminal.
 
     Yields:
         The board, to be told which runs begin and end.

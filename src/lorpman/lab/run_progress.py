@@ -23,11 +23,11 @@ class Progress:
     """How far one training is.
 
     Args:
-        kind: those of one kind take about the same time per epoch.
-        epochs: of the whole training.
-        state: whether it waits, runs, is done or has failed.
-        epochs_done: of ``epochs``.
-        seconds: what each epoch took.
+        kind: Those of one kind take about the same time per epoch.
+        epochs: Of the whole training.
+        state: Whether it waits, runs, is done or has failed.
+        epochs_done: Of ``epochs``.
+        seconds: What each epoch took.
     """
 
     kind: str
@@ -53,8 +53,8 @@ def time_left(trainings: Sequence[Progress], at_once: int | None) -> float | Non
     Every epoch left takes as long as those of its kind did, or as those of all kinds.
 
     Args:
-        trainings: all of them.
-        at_once: how many can run at a time; None for as many as do now.
+        trainings: All of them.
+        at_once: How many can run at a time; None for as many as do now.
 
     Returns:
         None while no epoch is done.
@@ -80,6 +80,9 @@ def time_left(trainings: Sequence[Progress], at_once: int | None) -> float | Non
 def duration(seconds: float) -> str:
     """A time as people say it.
 
+    Args:
+        seconds: The time.
+
     >>> duration(42.4), duration(200), duration(8000)
     ('42 s', '3 min 20 s', '2 h 13 min')
     """
@@ -95,8 +98,8 @@ def summary(trainings: Mapping[str, Progress], at_once: int | None) -> str:
     """How many trainings are done, which run, and the time left, on one line.
 
     Args:
-        trainings: by name.
-        at_once: how many can run at a time; None for as many as do now.
+        trainings: By name.
+        at_once: How many can run at a time; None for as many as do now.
 
     >>> summary({"a": Progress("x", 1, "done", 1, [2.0]), "b": Progress("x", 1, "runs")}, 1)
     '1 of 2 done; running: b; about 2 s left'
@@ -115,8 +118,8 @@ def progress_table(trainings: Mapping[str, Progress], at_once: int | None) -> "T
     """What runs and what ended last, for a terminal; waiting ones are counted, not listed.
 
     Args:
-        trainings: by name.
-        at_once: how many can run at a time; None for as many as do now.
+        trainings: By name.
+        at_once: How many can run at a time; None for as many as do now.
     """
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -141,9 +144,9 @@ def watching(board: Board, tells: bool, live: bool) -> Iterator[None]:
     """Look at a board every second inside this context.
 
     Args:
-        board: what to look at.
-        tells: whether the board tells somebody what it notices.
-        live: show its table on standard error instead, which must be a terminal.
+        board: What to look at.
+        tells: Whether the board tells somebody what it notices.
+        live: Show its table on standard error instead, which must be a terminal.
     """
     if live:
         from rich.live import Live
@@ -191,7 +194,7 @@ def teller(tell: Callable[[str], None] | None, live: bool) -> Callable[[str], No
     """What a board calls with its lines: nothing where a table shows the same.
 
     Args:
-        tell: who wants to hear; None for nobody.
-        live: whether there is a table.
+        tell: Who wants to hear; None for nobody.
+        live: Whether there is a table.
     """
     return (lambda line: None) if tell is None or live else tell

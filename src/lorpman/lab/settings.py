@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, MultiStepLR
 
 from lorpman.errors import UsageError, unknown
-from lorpman.preference import Dirichlet, Sampler, Stratified
+from lorpman.preference import Dirichlet, Sampler, Stratified, TowardsCorners
 from lorpman.training.optimizers import MakeOptimizer, MakeScheduler
 
 _WARMUP_RATE = 0.2
@@ -78,6 +78,8 @@ class TrainingSettings(SettingsGroup):
     concentration: float = Field(1.0, gt=0)
     sampling: Sampling = DEFAULT_SAMPLING
     """Preferences independent of each other, or spread over the simplex within a step."""
+    corners: float = Field(0.0, ge=0, le=1)
+    """The share of preferences that are moved a random way towards a random corner."""
     freeze_epoch: int | None = Field(None, ge=0)
     freeze_heads: bool = False
     averaging: float = Field(0.0, ge=0, lt=1)
@@ -108,7 +110,7 @@ class TrainingSettings(SettingsGroup):
         """What makes the optimiser that these settings name.
 
         Args:
-            fused: update all weights in one pass, instead of one for each tensor and operation,
+            fused: Update all weights in one pass, instead of one for each tensor and operation,
                 which takes as long as a forward pass where the network is small.
 
         Returns:
@@ -117,6 +119,7 @@ class TrainingSettings(SettingsGroup):
         common: dict[str, Any] = {
             "lr": self.learning_rate,
             "weight_decay": self.weight_decay,
+            # None and not False, with which torch would not choose its foreach way either.
             "fused": fused or None,
         }
         if self.optimizer == "sgd":
@@ -145,7 +148,8 @@ class TrainingSettings(SettingsGroup):
 
     def make_sampler(self) -> Sampler:
         """What draws the preferences of every training step."""
-        return SAMPLERS[self.sampling](self.concentration)
+        sampler = SAMPLERS[self.sampling](self.concentration)
+        return TowardsCorners(sampler, self.corners) if self.corners else sampler
 
     def _rate_factor(self, epoch: int) -> float:
         """The part of the learning rate that an epoch has, where there is a warm-up."""
@@ -162,25 +166,30 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Read what ``--set`` was given; values are read as YAML.
 
     Args:
-        assignments: such as ``["rank=4", "scale=2.0"]``.
+        assignments: Such as ``["rank=4", "scale=2.0"]``.
 
     Returns:
         The values by name.
 
     Raises:
-        UsageError: one of them is not ``key=value``, or its value is no YAML.
+        UsageError: If one of them is not ``key=value``, its value is no YAML, or two values
+            are given for one name.
 
     >>> parse_assignments(["rank=4", "freeze_epoch=null"])
     {'rank': 4, 'freeze_epoch': None}
     """
-    parsed = {}
+    parsed: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise UsageError(
                 f"--set expects key=value, found '{assignment}'; example: --set rank=4"
             )
-        parsed[key.strip()] = _parse_value(key.strip(), value)
+        name, read = key.strip(), _parse_value(key.strip(), value)
+        # One of two values would be dropped without a word.
+        if name in parsed and parsed[name] != read:
+            raise UsageError(f"--set {name} is given twice, as {parsed[name]} and {read}")
+        parsed[name] = read
     return parsed
 
 
@@ -214,7 +223,7 @@ def format_assignments(values: Mapping[str, Any]) -> list[str]:
     """Write settings the way :func:`parse_assignments` reads them.
 
     Args:
-        values: settings by name.
+        values: Settings by name.
 
     Returns:
         One ``key=value`` for each.
@@ -231,14 +240,14 @@ def distribute(
     """Hand every value to the group that has a field of that name.
 
     Args:
-        values: settings by name; what is not given has its default.
-        groups: the groups that the settings may belong to.
+        values: Settings by name; what is not given has its default.
+        groups: The groups that the settings may belong to.
 
     Returns:
         One group of settings for each of ``groups``, under the same name.
 
     Raises:
-        UsageError: no group has such a setting, or its value is not allowed.
+        UsageError: If no group has such a setting, or its value is not allowed.
 
     >>> distribute({"epochs": 3}, {"training": TrainingSettings})["training"].epochs
     3

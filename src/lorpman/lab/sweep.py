@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, shown
 from lorpman.lab.problems.own_problem import as_people_write
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.spec import Scale, Spec
@@ -23,13 +23,13 @@ class Sweep:
     """What is searched: one problem and method, and values to try for some settings.
 
     Args:
-        problem: the problem.
-        method: the name of the method.
-        seed: of every trial.
-        overrides: settings that all trials share.
-        ranges: the values to try.
+        problem: The problem.
+        method: The name of the method.
+        seed: Of every trial.
+        overrides: Settings that all trials share.
+        ranges: The values to try.
         scale: ``laptop`` for the preset's stated reduction.
-        recipe: the name of a recipe, if there is one.
+        recipe: The name of a recipe, if there is one.
     """
 
     problem: Problem
@@ -54,21 +54,22 @@ class Sweep:
         """Choose and check what is searched.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: the name of the method.
-            seed: of every trial.
-            overrides: settings that all trials share; they are not searched.
-            ranges: these take the place of the preset's.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: The name of the method.
+            seed: Of every trial.
+            overrides: Settings that all trials share; they are not searched.
+            ranges: These take the place of the preset's.
             scale: ``laptop`` for the preset's stated reduction.
-            recipe: the name of a recipe, if there is one.
+            recipe: The name of a recipe, if there is one.
 
         Returns:
             The sweep.
 
         Raises:
-            UsageError: there is nothing to search, or a value is not one that a run can have.
+            UsageError: If there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        _check_ranges(ranges)
         problem = spec.problem
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
@@ -92,14 +93,29 @@ class Sweep:
                 raise UsageError(f"--search {key}: expected different values, found {values}")
 
     def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        """The run of one trial, with the values chosen for it."""
+        """The run of one trial, with the values chosen for it.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
         overrides = {**self.overrides, **_whole_numbers(chosen)}
         return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
 
     def command(self, chosen: Mapping[str, Any]) -> str:
-        """How to train with these settings, for a shell."""
-        problem = as_people_write(self.problem)
-        words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
+        """How to train with these settings, for a shell.
+
+        Args:
+            chosen: A value for each setting that is searched.
+        """
+        words = [
+            "lorpman",
+            "train",
+            as_people_write(self.problem),
+            "--method",
+            self.method,
+            "--seed",
+            self.seed,
+        ]
         if self.scale != "paper":
             words += ["--scale", self.scale]
         if self.recipe is not None:
@@ -121,6 +137,15 @@ class Sweep:
         source = (self.problem.source or "")[:12]
         parts = (*start, fixed, ranges, source)
         return "/".join(part for part in parts if part)
+
+
+def _check_ranges(ranges: Ranges) -> None:
+    """Refuse what is no list of values by setting."""
+    check_kind("search", ranges, Mapping, "a dict of the values to try, by setting")
+    for key, values in ranges.items():
+        # A text is a sequence too, of letters that nobody means.
+        if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
+            raise UsageError(f"search of {shown(key)} must be a list, got {shown(values)}")
 
 
 def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:

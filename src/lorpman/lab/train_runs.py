@@ -23,18 +23,18 @@ def train_runs(
     """Train runs, or continue them where they were interrupted. One that fails stops no other.
 
     Args:
-        specs: what to train, by run directory.
-        root: the data directory.
-        workers: how many at once, and where.
-        isolate: give each run a process of its own; with several workers each has one anyway.
-        tell: told which run begins, ends or fails, and the time left; None for nobody.
-        live: on a terminal, show a table that follows the runs instead.
+        specs: What to train, by run directory.
+        root: The data directory.
+        workers: How many at once, and where.
+        isolate: Give each run a process of its own; with several workers each has one anyway.
+        tell: Told which run begins, ends or fails, and the time left; None for nobody.
+        live: On a terminal, show a table that follows the runs instead.
 
     Returns:
         Why runs failed, by run directory.
 
     Raises:
-        UsageError: there is no scheduler at the address, or it has no workers.
+        UsageError: If there is no scheduler at the address, or it has no workers.
     """
     watched = {
         run.name: WatchedRun(run, spec.method.name, spec.training.epochs)
@@ -50,6 +50,7 @@ def train_runs(
             _train_one,
             board_here,
             root.absolute(),
+            # Runs in one process would share torch's generators and threads.
             isolate or workers.several,
             epoch_lines,
             workers.threads,

@@ -31,10 +31,10 @@ class TrialBoard:
 
     Args:
         study: Optuna's.
-        sweep: what is searched.
-        trials: how many it shall have, if there are so many combinations.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a trial begins.
+        sweep: What is searched.
+        trials: How many it shall have, if there are so many combinations.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a trial begins.
     """
 
     def __init__(
@@ -114,11 +114,11 @@ def watching_trials(
 
     Args:
         study: Optuna's.
-        sweep: what is searched.
-        trials: how many it shall have, if there are so many combinations.
-        at_once: how many can run at a time; None for as many as do now.
-        tell: told a line when a trial begins, where no table is shown.
-        live: show a table, if standard error is a terminal.
+        sweep: What is searched.
+        trials: How many it shall have, if there are so many combinations.
+        at_once: How many can run at a time; None for as many as do now.
+        tell: Told a line when a trial begins, where no table is shown.
+        live: Show a table, if standard error is a terminal.
     """
     live = live and terminal() is not None
     board = TrialBoard(study, sweep, trials, at_once, teller(tell, live))

@@ -11,7 +11,14 @@ from typing import Any
 import torch
 
 from lorpman._files import Kind, check_target, parse_json
-from lorpman.errors import NotFinite, ProcessLost, TrainingDiverged, UsageError, need
+from lorpman.errors import (
+    NotFinite,
+    ProcessLost,
+    TrainingDiverged,
+    UsageError,
+    need,
+    whole_number,
+)
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.own_process import call_in_own_process
@@ -48,24 +55,23 @@ def tune(
     otherwise Optuna's TPE chooses. A trial below the median of the others is ended early.
 
     Args:
-        sweep: what is searched.
-        trials: how many finished ones the study shall have.
+        sweep: What is searched.
+        trials: How many finished ones the study shall have.
         study_file: Optuna's journal; made if it is not there, continued if it is.
-        root: the data directory.
-        say: told one line about every trial that ends.
-        workers: how many trials at once, and where; None for one after the other, here.
-        tell: told which trial begins, and the time left; None for nobody.
-        live: on a terminal, show a table that follows the trials instead.
+        root: The data directory.
+        say: Told one line about every trial that ends.
+        workers: How many trials at once, and where; None for one after the other, here.
+        tell: Told which trial begins, and the time left; None for nobody.
+        live: On a terminal, show a table that follows the trials instead.
 
     Returns:
         The Optuna study.
 
     Raises:
-        UsageError: ``trials`` is below 1, the file is something else, no trial came to its end,
+        UsageError: If ``trials`` is below 1, the file is something else, no trial came to its end,
             or workers are asked for that are not there.
     """
-    if trials < 1:
-        raise UsageError(f"trials must be at least 1, got {trials}")
+    whole_number("trials", trials)
     optuna = need("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
@@ -110,6 +116,7 @@ def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) 
     study.optimize(
         lambda trial: _validation_hypervolume(trial, sweep, load),
         n_trials=1,
+        # optimize returns nothing, and the newest trial of the study may be another worker's.
         callbacks=[lambda _, trial: ended.append(trial)],
     )
     return ended[0]
@@ -239,6 +246,7 @@ def _left(study: Any, sweep: Sweep) -> list[dict[str, Any]]:
 def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
     """What the trials in one of these states have tried, or are about to."""
     return [
+        # A trial that waits has no values yet, only those that it was told to try.
         trial.system_attrs.get("fixed_params", trial.params)
         for trial in study.get_trials(deepcopy=False)
         if trial.state.name in states

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lorpman.errors import UsageError, need
+from lorpman.errors import UsageError, check_kind, need, whole_number
 from lorpman.lab.own_process import packed
 
 _SECONDS_TO_CONNECT = 10
@@ -21,20 +21,21 @@ class Workers:
     """How many calls run at a time, and where.
 
     Args:
-        jobs: so many on this machine.
-        scheduler: the address of a Dask scheduler, whose workers run them instead. They need
+        jobs: So many on this machine.
+        scheduler: The address of a Dask scheduler, whose workers run them instead. They need
             lorpman, and the same folders at the same paths.
 
     Raises:
-        UsageError: there are no jobs, or both are given.
+        UsageError: If there are no jobs, or both are given.
     """
 
     jobs: int = 1
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise UsageError(f"--jobs must be at least 1, got {self.jobs}")
+        whole_number("jobs", self.jobs)
+        if self.scheduler is not None:
+            check_kind("scheduler", self.scheduler, str, "the address of a Dask scheduler")
         if self.scheduler is not None and self.jobs > 1:
             raise UsageError(
                 "--jobs is for this machine, and the scheduler's workers decide how much they "
@@ -60,7 +61,7 @@ class Workers:
         """Refuse a scheduler that does not answer, before anything is written.
 
         Raises:
-            UsageError: there is no scheduler at the address, or it has no workers.
+            UsageError: If there is no scheduler at the address, or it has no workers.
         """
         if self.scheduler is not None:
             with _dask(self.scheduler):
@@ -72,20 +73,22 @@ class Workers:
         A Dask worker that dies loses only what it did, which another one does again.
 
         Args:
-            function: must be safe to call in several threads; takes one call's arguments.
-            calls: the arguments.
+            function: Must be safe to call in several threads; takes one call's arguments.
+            calls: The arguments.
 
         Yields:
             What the calls return, in the order in which they end.
 
         Raises:
-            UsageError: there is no scheduler at the address, or it has no workers.
+            UsageError: If there is no scheduler at the address, or it has no workers.
         """
         from joblib import Parallel, delayed
 
         if not self.several:
             yield from (function(*call) for call in calls)
         elif self.scheduler is None:
+            # Threads that only wait: every call starts a process of its own. One call at a time for
+            # each, since calls take minutes.
             run = Parallel(self.jobs, "threading", return_as="generator_unordered", batch_size=1)
             yield from run(delayed(function)(*call) for call in calls)
         else:
@@ -97,6 +100,7 @@ class Workers:
 
 
 def _call_packed(bundle: bytes) -> Any:
+    # Bytes of the process that asked, not of a stranger.
     function, arguments = pickle.loads(bundle)
     return function(*arguments)
 

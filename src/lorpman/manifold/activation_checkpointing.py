@@ -28,7 +28,11 @@ _MESSAGE = (
 
 @contextmanager
 def without_recomputation() -> Iterator[None]:
-    """Refuse hooks on saved tensors that are set inside this context, but not those around it."""
+    """Refuse hooks on saved tensors that are set inside this context, but not those around it.
+
+    Raises:
+        UsageError: If such a hook is set: the network recomputes activations, and cannot here.
+    """
     # Without gradients there is no backward pass, so nothing is run again.
     if not torch.is_grad_enabled():
         yield
@@ -68,8 +72,9 @@ def check_outputs(outputs: Any, inputs: Any) -> None:
         inputs: What it was given; the search ends there, since what came before is not its work.
 
     Raises:
-        UsageError: if a node of that kind is among the operations between them.
+        UsageError: If a node of that kind is among the operations between them.
     """
+    # What lies behind the inputs belongs to the caller, who may use checkpointing there.
     seen = {x.grad_fn for x in tree_leaves(inputs) if isinstance(x, Tensor)}
     waiting = [y.grad_fn for y in tree_leaves(outputs) if isinstance(y, Tensor)]
     while waiting:

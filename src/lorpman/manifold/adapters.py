@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
-from lorpman.manifold.applied_factors import can_apply
-from lorpman.manifold.deltas import LowRankDelta
+from lorpman.manifold.applied_factors import can_apply, is_turned_linear
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.peft_format import Adapter
 
 _Places = Mapping[str, list[tuple[nn.Module, str]]]
@@ -37,6 +37,7 @@ def adapter_at(
         UsageError: If PEFT has no factors for a layer.
     """
     modules = {module: name for name, module in network.named_modules()}
+    # At a corner, one task's factors are all: the adapter has its rank, and not m times as much.
     chosen = alpha.nonzero().flatten()
     factors = {}
     for name, delta in deltas.items():
@@ -48,14 +49,28 @@ def adapter_at(
                     f"PEFT has no LoRA like that of '{name}', expected linear layers, embeddings "
                     "and convolutions of width 1; leave it out with shared="
                 )
-            swapped = isinstance(module, nn.Embedding)
-            factors[modules[module]] = (B.T, A.T) if swapped else (A, B)
+            # PEFT's factors of such layers are those of the transpose.
+            factors[modules[module]] = (B.T, A.T) if _has_inputs_as_rows(module) else (A, B)
+    # Heads that are trained beside the deltas, without which the adapter would be another network.
     saved = {n: p.detach() for n, p in network.named_parameters() if p.requires_grad}
     return Adapter(factors, dict.fromkeys(factors, scale), saved)
 
 
+def _has_inputs_as_rows(module: nn.Module) -> bool:
+    """Whether a layer's weight is the transpose of that of a linear layer."""
+    return isinstance(module, nn.Embedding) or is_turned_linear(module)
+
+
 def check_frozen(network: nn.Module, names: frozenset[str]) -> None:
-    """Refuse a base that is trained, which adapters would not bring with them."""
+    """Refuse a base that is trained, which adapters would not bring with them.
+
+    Args:
+        network: The network of a manifold.
+        names: Its parameters that have deltas.
+
+    Raises:
+        UsageError: If one of these is trained; the message names it.
+    """
     for name, parameter in network.named_parameters():
         if name in names and parameter.requires_grad:
             raise UsageError(
@@ -66,6 +81,10 @@ def check_frozen(network: nn.Module, names: frozenset[str]) -> None:
 
 def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str]:
     """The names of the weights for which any of the adapters has factors.
+
+    Args:
+        network: The network that the adapters are for.
+        adapters: One per task.
 
     Raises:
         UsageError: If there is no adapter, one brings other weights along, or one is for another
@@ -90,6 +109,7 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
                 f"the adapters change '{name}', which {type(network).__name__} does not have as a "
                 "linear layer, embedding or convolution of width 1; give the network they are for"
             )
+        # named_parameters() tells a tied weight once, under the name of its first layer.
         if f"{name}.weight" not in parameters:
             raise UsageError(
                 f"the adapters change '{name}', whose weight is tied to another layer's; expected "
@@ -102,14 +122,22 @@ def adapted_weights(network: nn.Module, adapters: Sequence[Adapter]) -> list[str
 def take_adapters(
     network: nn.Module, deltas: Mapping[str, LowRankDelta], adapters: Sequence[Adapter]
 ) -> None:
-    """Set the deltas of task i to the factors of adapter i; what one of them lacks becomes 0."""
+    """Set the deltas of task i to the factors of adapter i; what one of them lacks becomes 0.
+
+    Args:
+        network: The network that the adapters are for.
+        deltas: Its low-rank deltas by name of parameter; they get new factors.
+        adapters: One per task.
+    """
     modules = dict(network.named_modules())
     for weight, delta in deltas.items():
         name = weight.removesuffix(".weight")
         pairs = []
         for adapter in adapters:
+            # A layer that this adapter leaves alone: factors of rank 0, padded to the others' rank
+            # below.
             A, B = adapter.factors.get(name, (delta.A[0, :0], delta.B[:, 0, :0]))
-            if isinstance(modules[name], nn.Embedding) and name in adapter.factors:
+            if _has_inputs_as_rows(modules[name]) and name in adapter.factors:
                 A, B = B.T, A.T
             pairs.append((A.to(delta.A), B.to(delta.B) * adapter.scales.get(name, 1.0)))
         rank = max(len(A) for A, _ in pairs)

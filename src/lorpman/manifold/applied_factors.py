@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from lorpman._torch import changes, parameter_dictionary, replace_insides
 from lorpman.errors import UsageError
-from lorpman.manifold.deltas import LowRankDelta, is_coded
+from lorpman.manifold.deltas import is_coded
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_view import view_modules
 
 _Forward = Callable[[Tensor], Tensor]
@@ -66,12 +67,24 @@ def network_at(
 
 
 def can_apply(module: nn.Module, key: str) -> bool:
-    """Whether the parameter ``key`` of a module can stay as it is, with factors on activations."""
+    """Whether the parameter ``key`` of a module can stay as it is, with factors on activations.
+
+    Args:
+        module: The module that holds it.
+        key: Its name in that module.
+    """
+    # Only of a weight it is known what its layer does with it.
     if key != "weight":
         return False
     if isinstance(module, nn.Linear):
+        # A subclass with a forward of its own may do anything; but layers with codes do the same as
+        # nn.Linear, in their own way.
         return type(module).forward is nn.Linear.forward or is_coded(module)
+    if is_turned_linear(module):
+        return True
     if isinstance(module, nn.Embedding):
+        # max_norm changes rows of the weight that are looked up, scale_grad_by_freq their
+        # gradients: neither would reach the factors.
         plain = module.max_norm is None and not module.scale_grad_by_freq
         return plain and type(module).forward is nn.Embedding.forward
     # The weight is seen as (out k) x (in k), which is a convolution and a matrix if k is 1.
@@ -80,6 +93,13 @@ def can_apply(module: nn.Module, key: str) -> bool:
         simple = module.groups == 1 and module.padding_mode == "zeros"
         return simple and module.kernel_size[0] == 1
     return False
+
+
+def is_turned_linear(module: nn.Module) -> bool:
+    """Whether a module is GPT-2's linear layer, whose weight has inputs as rows."""
+    # By name: transformers may not be installed.
+    kind = type(module)
+    return (kind.__module__, kind.__name__) == ("transformers.pytorch_utils", "Conv1D")
 
 
 def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) -> _Forward | None:
@@ -95,6 +115,8 @@ def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) ->
         return None
     if isinstance(module, nn.Linear):
         return _linear(module, delta, scales)
+    if is_turned_linear(module):
+        return _turned_linear(module, delta, scales)
     if isinstance(module, nn.Embedding):
         return _embedding(module, delta, scales)
     return _convolution(module, delta, scales)
@@ -110,6 +132,7 @@ def _linear(module: nn.Linear, delta: LowRankDelta, scales: Tensor) -> _Forward:
             output = module.forward(x)
             return output + F.linear(inner, B).to(output.dtype)
         # As matrices, to which the product can be added in place.
+        # addmm_ takes matrices only, and nobody else has seen this output yet.
         output = F.linear(x.reshape(-1, x.shape[-1]), module.weight, module.bias)
         inner = inner.view(-1, inner.shape[-1]).to(output.dtype)
         return output.addmm_(inner, B.T.to(output.dtype)).view(*x.shape[:-1], len(B))
@@ -117,9 +140,22 @@ def _linear(module: nn.Linear, delta: LowRankDelta, scales: Tensor) -> _Forward:
     return forward
 
 
-def _embedding(module: nn.Embedding, delta: LowRankDelta, scales: Tensor) -> _Forward:
+def _turned_linear(module: nn.Module, delta: LowRankDelta, scales: Tensor) -> _Forward:
     def forward(x: Tensor) -> Tensor:
         _check_samples(x, scales)
+        A, B = delta.A.flatten(0, 1), delta.B.flatten(1)
+        inner = (x.to(B.dtype) @ B) * _between(scales, x.ndim)
+        output: Tensor = module.forward(x)
+        return output + (inner @ A).to(output.dtype)
+
+    return forward
+
+
+def _embedding(module: nn.Embedding, delta: LowRankDelta, scales: Tensor) -> _Forward:
+    def forward(x: Tensor) -> Tensor:
+        # One row for all samples, such as positions, becomes one for each: preferences differ.
+        if scales.ndim == 1 or x.ndim < 2 or len(x) != 1:
+            _check_samples(x, scales)
         A, B = delta.A.flatten(0, 1), delta.B.flatten(1)
         inner = F.embedding(x, B) * _between(scales, x.ndim + 1)
         change, output = inner @ A, module.forward(x)
@@ -176,6 +212,7 @@ class LateParameters(dict[str, Any]):
     def __init__(self, module: nn.Module, late: str, delta: LowRankDelta, alpha: Tensor) -> None:
         self.module, self.late, self.delta, self.alpha = module, late, delta, alpha
         self.kept: tuple[tuple[int, ...], Tensor] | None = None
+        # For the keys; values are looked up in the module itself, where they may change meanwhile.
         super().__init__(parameter_dictionary(module))
 
     def __getitem__(self, key: str) -> Any:
@@ -201,11 +238,19 @@ class LateParameters(dict[str, Any]):
         return merged
 
     def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of that name, computed now if it is a late one.
+
+        Args:
+            key: The name.
+            default: What there is instead of a missing one.
+        """
         # Not the dictionary's own, which would not ask for the weight.
         return self[key] if key in self else default  # noqa: SIM401
 
     def items(self) -> Any:
+        """Names and parameters, the late ones computed now."""
         return [(key, self[key]) for key in self]
 
     def values(self) -> Any:
+        """The parameters, the late ones computed now."""
         return [self[key] for key in self]

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from lorpman.manifold.low_rank_delta import LowRankDelta
+
 START = 2.0
 """How many times the budget training begins with."""
 _SETTLED = 0.5
@@ -70,3 +72,22 @@ def allocate(
             ranks[name] += 1
             left -= costs[name]
     return ranks
+
+
+def ranks_within(deltas: Mapping[str, LowRankDelta], budget: int) -> dict[str, int]:
+    """How many directions each layer keeps, by what was measured of them.
+
+    Args:
+        deltas: The deltas by parameter name, all of them watched.
+        budget: The parameters that all together may have.
+
+    Returns:
+        The rank of each layer, at least 1.
+    """
+    importance = {}
+    for name, delta in deltas.items():
+        assert delta.importance is not None
+        # Every task keeps its own best directions, so rank r brings what the r-th best of all
+        # tasks bring together.
+        importance[name] = delta.importance.sort(descending=True).values.sum(0)
+    return allocate(importance, {name: delta.cost for name, delta in deltas.items()}, budget)

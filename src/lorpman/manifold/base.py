@@ -15,8 +15,11 @@ from lorpman.preference import Dirichlet, Sampler, grid
 def check_manifold(model: object) -> None:
     """Refuse what is no manifold.
 
+    Args:
+        model: What the caller gave as a model.
+
     Raises:
-        UsageError: With how to make one.
+        UsageError: If it is none; the message says how to make one.
     """
     check_kind("model", model, Manifold, "a manifold, such as lp.LowRank(network, num_tasks)")
 
@@ -31,7 +34,7 @@ class Manifold(nn.Module, ABC):
         num_tasks: The number m of tasks, which is the length of a preference.
 
     Raises:
-        UsageError: if there is no task.
+        UsageError: If there is no task.
     """
 
     def __init__(self, num_tasks: int) -> None:
@@ -60,7 +63,23 @@ class Manifold(nn.Module, ABC):
 
         Returns:
             A module that shares no memory with the manifold.
+
+        Raises:
+            ValueError: If ``alpha`` is no preference, or several.
         """
+
+    @property
+    def lends_weights(self) -> bool:
+        """Whether :meth:`network_to_run` gives networks over the manifold's own weights."""
+        return False
+
+    def network_to_run(self, alpha: Tensor) -> nn.Module:
+        """The network at one preference for running it only, without a copy where that can be.
+
+        Args:
+            alpha: The preference ``[m]``.
+        """
+        return self.solution(alpha)
 
     @property
     def innermost(self) -> "Manifold":
@@ -118,7 +137,7 @@ class Manifold(nn.Module, ABC):
             heads: Whether the heads are stopped too.
 
         Raises:
-            UsageError: if there are no main weights, as :attr:`can_freeze` tells.
+            UsageError: If there are no main weights, as :attr:`can_freeze` tells.
         """
         del heads
         raise UsageError(

@@ -20,7 +20,7 @@ class ConditionedManifold(Manifold):
         num_tasks: The number m of tasks.
 
     Raises:
-        UsageError: if the network cannot be used.
+        UsageError: If the network cannot be used.
     """
 
     def __init__(self, network: nn.Module, num_tasks: int) -> None:
@@ -46,5 +46,6 @@ class ConditionedManifold(Manifold):
         return alpha
 
     def _on_device(self, alpha: Tensor) -> Tensor:
+        # The preference goes into the network as numbers, so it needs the type of the weights too.
         like = next(self.network.parameters())
         return as_preference(alpha, self.num_tasks).to(like.device, like.dtype)

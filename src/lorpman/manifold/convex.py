@@ -30,7 +30,7 @@ class Convex(ParameterManifold):
             :class:`SharedBottom`, else every parameter.
 
     Raises:
-        UsageError: if a prefix matches no parameter, nothing is left to combine, or the network
+        UsageError: If a prefix matches no parameter, nothing is left to combine, or the network
             cannot be used.
 
     >>> model = Convex(nn.Linear(6, 4), num_tasks=2)
@@ -83,6 +83,7 @@ class Convex(ParameterManifold):
         """
         layers: dict[str, list[Tensor]] = {}
         for name, values in self.members().items():
+            # Weight and bias of a layer count as one vector.
             layer = name.rpartition(".")[0] or name
             layers.setdefault(layer, []).append(values.detach().flatten(1))
         # Inner products add up over the parts of a layer, so that they need not be copied.

@@ -56,6 +56,9 @@ def attributes(network: nn.Module) -> Iterator[tuple[str, str, Any]]:
 def at(name: str) -> str:
     """What an error calls the module of a full name.
 
+    Args:
+        name: The full name; empty for the network.
+
     >>> at("bottom.0"), at("")
     ("module 'bottom.0'", 'the network itself')
     """

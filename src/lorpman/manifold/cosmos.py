@@ -29,7 +29,7 @@ class Cosmos(ConditionedManifold):
             parameters, in the order in which the network's modules were defined.
 
     Raises:
-        UsageError: if that layer is no plain Linear and no ungrouped Conv2d, or the network
+        UsageError: If that layer is no plain Linear and no ungrouped Conv2d, or the network
             cannot be used.
 
     >>> model = Cosmos(nn.Linear(6, 4), num_tasks=2)
@@ -42,6 +42,7 @@ class Cosmos(ConditionedManifold):
         name = _first_layer(self.network) if layer is None else layer
         wide = _widened(self.network, name, num_tasks)
         self.upsampler: nn.Module = nn.Identity()
+        # Rows take the numbers of alpha as they are; images need planes.
         if isinstance(wide, nn.Conv2d):
             self.upsampler = _upsampler(num_tasks).to(wide.weight)
         if name == "":
@@ -100,7 +101,7 @@ def append(x: Any, extra: Tensor) -> Any:
         ``[n, k + m]`` or ``[n, c + m, h, w]``, or a list of these.
 
     Raises:
-        UsageError: if ``x`` is anything else.
+        UsageError: If ``x`` is anything else.
 
     >>> append(torch.zeros(2, 1), torch.ones(1, 3)).shape
     torch.Size([2, 4])
@@ -112,6 +113,7 @@ def append(x: Any, extra: Tensor) -> Any:
         expected = "rows [n, k]" if extra.ndim == 2 else "images [n, c, h, w]"
         raise UsageError(f"COSMOS appends the preference to {expected}, found {given}")
     if x.ndim == 4:
+        # Images of every size: the up-sampler gives 10 x 10.
         extra = F.interpolate(extra, size=x.shape[2:], mode="nearest")
     return torch.cat([x, extra.to(x.dtype).expand(len(x), *extra.shape[1:])], 1)
 

@@ -35,7 +35,7 @@ class Film(ConditionedManifold):
             follows it would undo the modulation.
 
     Raises:
-        UsageError: if a stage is no module of the network, its width cannot be told, there is no
+        UsageError: If a stage is no module of the network, its width cannot be told, there is no
             stage at all, or the network cannot be used.
 
     >>> net = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
@@ -58,10 +58,13 @@ class Film(ConditionedManifold):
         self.modulations = nn.ModuleDict()
         for name, key in self._keys.items():
             linear = nn.Linear(num_tasks, 2 * widths[name], device=like.device, dtype=like.dtype)
+            # Scale 1 and shift 0: at first every preference gives the network as it came.
             nn.init.zeros_(linear.weight)
             nn.init.zeros_(linear.bias)
             self.modulations[key] = linear
             stage = self.network.get_submodule(name)
+            # Scale and shift are buffers of the network, so that they can be swapped for those of
+            # alpha, and a solution keeps its own.
             self.network.set_submodule(name, Modulated(stage, like.new_ones(widths[name])))
 
     def _modulation(self, alpha: Tensor) -> dict[str, Tensor]:
@@ -119,7 +122,7 @@ class Modulated(nn.Module):
             ``[n, C, ...]``.
 
         Raises:
-            UsageError: if the stage's output has another number of channels.
+            UsageError: If the stage's output has another number of channels.
         """
         features = self.stage(*inputs)
         if features.ndim < 2 or features.shape[1] != len(self.scale):

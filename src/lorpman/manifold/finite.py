@@ -29,7 +29,7 @@ class Single(ParameterManifold):
             :class:`SharedBottom`, else every parameter.
 
     Raises:
-        UsageError: if a prefix matches no parameter, or the network cannot be used.
+        UsageError: If a prefix matches no parameter, or the network cannot be used.
 
     >>> model = Single(nn.Linear(3, 2), num_tasks=2)
     >>> model.preferences()
@@ -75,9 +75,9 @@ class Population(Manifold):
             ``reset_parameters``; otherwise all start from the given ones.
 
     Raises:
-        UsageError: if the preferences have another shape or repeat, a prefix matches no
+        UsageError: If the preferences have another shape or repeat, a prefix matches no
             parameter, a layer cannot be started afresh, or the network cannot be used.
-        ValueError: if a preference does not lie on the simplex.
+        ValueError: If a preference does not lie on the simplex.
 
     >>> model = Population(nn.Linear(3, 2), torch.eye(2))
     >>> torch.equal(model.solution(torch.tensor([0.9, 0.1])).weight, model.members[0].weight)
@@ -132,7 +132,7 @@ class Population(Manifold):
             The member's index, a scalar for ``[m]`` and ``[b]`` for ``[b, m]``.
 
         Raises:
-            ValueError: if ``alpha`` does not lie on the simplex.
+            ValueError: If ``alpha`` does not lie on the simplex.
         """
         alpha = as_preference(alpha, self.num_tasks).to(self.alphas)
         # Not cdist: its matrix product loses the digits by which a member recognises its own.
@@ -183,7 +183,7 @@ def reset(network: nn.Module) -> None:
         network: The network, which is changed.
 
     Raises:
-        UsageError: if a layer has parameters, but no ``reset_parameters``.
+        UsageError: If a layer has parameters, but no ``reset_parameters``.
     """
     for name, module in network.named_modules():
         start_afresh = getattr(module, "reset_parameters", None)

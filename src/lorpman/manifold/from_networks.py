@@ -1,11 +1,14 @@
 """From m trained networks to theta_0 and low-rank deltas, by truncated SVD."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError, check_kind
+from lorpman.manifold.automatic_ranks import allocate
+from lorpman.manifold.deltas import FullDelta
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.shared_bottom import SharedBottom
 
 
@@ -16,7 +19,7 @@ def check_copies(models: Sequence[nn.Module]) -> None:
         models: One network per task.
 
     Raises:
-        UsageError: if there is none, or a name or shape in the state of one differs from the
+        UsageError: If there is none, or a name or shape in the state of one differs from the
             first one's.
     """
     check_kind("models", models, Sequence, "a list of networks, one per task")
@@ -56,7 +59,73 @@ def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
             # In double precision, so that the mean of equal weights is exactly that weight.
             value.copy_(torch.stack([state[name].double() for state in states]).mean(0))
         else:
+            # Whole numbers, such as counts of batches, have no mean.
             value.copy_(states[0][name])
+
+
+def differences_from(
+    mean: nn.Module, models: Sequence[nn.Module], names: Sequence[str]
+) -> dict[str, Tensor]:
+    """How far every network is from their mean.
+
+    Args:
+        mean: What :func:`centre` has made.
+        models: One network per task.
+        names: The parameters that count.
+
+    Returns:
+        By name one difference per task, ``[m, *shape]``.
+    """
+    middle = dict(mean.named_parameters())
+    given = [dict(network.named_parameters()) for network in models]
+    return {
+        name: torch.stack([g[name].detach() - middle[name].detach() for g in given])
+        for name in names
+    }
+
+
+def share_budget(
+    deltas: Mapping[str, LowRankDelta], differences: Mapping[str, Tensor], budget: int
+) -> None:
+    """Give each delta the rank at which a parameter keeps most of the squared differences.
+
+    Args:
+        deltas: The deltas by parameter name, which are resized.
+        differences: What they are to hold, ``[m, *shape]`` each.
+        budget: The parameters that all together may have.
+    """
+    energy = {name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()}
+    costs = {name: delta.cost for name, delta in deltas.items()}
+    for name, inner in allocate(energy, costs, budget).items():
+        deltas[name].resize(inner)
+
+
+@torch.no_grad()
+def take(delta: LowRankDelta | FullDelta | None, differences: Tensor, scale: float) -> float:
+    """Set the deltas of one parameter to differences from its mean, as well as they can.
+
+    Args:
+        delta: The deltas, which are changed; None for a parameter that has none.
+        differences: One per task, ``[m, *shape]``.
+        scale: What the deltas are multiplied with.
+
+    Returns:
+        The part of the squared differences that was kept.
+    """
+    # A bias has no delta: the mean is all that is left of it.
+    if delta is None:
+        return 0.0
+    if isinstance(delta, FullDelta):
+        delta.delta.copy_(differences / scale)
+        return 1.0
+    kept = whole = 0.0
+    for i, difference in enumerate(differences):
+        B, A, part, all_of_it = factors(difference, len(delta.B), delta.rank)
+        # theta(alpha) multiplies by the scale again.
+        delta.B[:, i] = B / scale
+        delta.A[i] = A
+        kept, whole = kept + part, whole + all_of_it
+    return kept / whole
 
 
 def factors(delta: Tensor, rows: int, rank: int) -> tuple[Tensor, Tensor, float, float]:

@@ -28,7 +28,7 @@ class HyperManifold(ParameterManifold):
         dropout: The share of generated weights that is set to zero in training.
 
     Raises:
-        UsageError: if ``dropout`` is not in [0, 1), or the network cannot be used.
+        UsageError: If ``dropout`` is not in [0, 1), or the network cannot be used.
     """
 
     def __init__(self, network: nn.Module, num_tasks: int, dropout: float) -> None:
@@ -74,7 +74,7 @@ class Hyper(HyperManifold):
         memory: Bytes that training may take; by default what is free on the network's device.
 
     Raises:
-        UsageError: if training would take more memory, a number is out of range, or the network
+        UsageError: If training would take more memory, a number is out of range, or the network
             cannot be used.
 
     >>> model = Hyper(nn.Linear(6, 4), num_tasks=2)
@@ -137,7 +137,7 @@ class ChunkedHyper(HyperManifold):
         memory: Bytes that training may take; by default what is free on the network's device.
 
     Raises:
-        UsageError: if training would take more memory, a number is out of range, or the network
+        UsageError: If training would take more memory, a number is out of range, or the network
             cannot be used.
 
     >>> model = ChunkedHyper(nn.Linear(6, 4), num_tasks=2, hidden=10, matrices=2, block=5)
@@ -177,6 +177,7 @@ class ChunkedHyper(HyperManifold):
         b, c = len(alphas), len(self.chunks)
         rays = (alphas.to(self.preference) @ self.preference)[:, None].expand(b, c, -1)
         features = self.mlp(torch.cat([rays, self.chunks.expand(b, c, -1)], -1))
+        # The last chunk gives more than the network needs; the rest of it is cut off.
         values = (features @ self.blocks.flatten(0, 1).T).flatten(1)[:, : self.generated]
         parts = values.split([shape.numel() for shape in self._shapes.values()], 1)
         return {
@@ -219,7 +220,7 @@ def check_memory(count: int, target: int, like: Tensor, limit: int | None = None
         limit: Bytes that training may take; None for what is free on that device.
 
     Raises:
-        UsageError: if training with Adam would take more.
+        UsageError: If training with Adam would take more.
     """
     free = free_memory(like.device) if limit is None else limit
     size = count * like.element_size()

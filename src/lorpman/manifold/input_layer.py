@@ -55,6 +55,7 @@ class InputLayer:
         self.shown: set[int] = set()
         # The network may switch gradients off for a part of itself.
         self.with_gradients = torch.is_grad_enabled()
+        # By memory and not by object: a network may read a view of the data, x.flatten(1) perhaps.
         self.memories = {storage_id(leaf) for leaf in tree_leaves(x) if _may_be_data(leaf)}
         self.fingerprint: tuple[object, ...] = ()
         self.bias: Tensor | None = None
@@ -92,6 +93,8 @@ class InputLayer:
             self.fingerprint, self.bias = _fingerprint(x), bias
             outputs = _outputs(x, self.weight, bias, *self.factors, self.alphas)
             self.outputs = dict(enumerate(outputs))
+        # Another part of the data, or the data changed meanwhile: what is shared does not hold for
+        # it.
         if self.fingerprint != _fingerprint(x) or self.bias is not bias:
             return None
         # Given away only once: the network may change it in place.
@@ -125,6 +128,7 @@ class _InputWeight(LateWeight):
 
         def forward(x: Tensor) -> Tensor:
             bias = parameters.before.get("bias")
+            # Somebody has set a weight inside the network, which then counts.
             if not parameters.replaced:
                 output = self.layer.output_at(self.index, x, bias)
                 if output is not None:
@@ -175,6 +179,7 @@ def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
 
 
 def _may_be_data(value: object) -> bool:
+    # Data has no gradients, activations do; and a sparse tensor has no storage to tell it by.
     return isinstance(value, Tensor) and value.layout == torch.strided and not value.requires_grad
 
 

@@ -22,7 +22,7 @@ class Learned(Manifold):
         count: How many reference vectors there are.
 
     Raises:
-        UsageError: if there is no reference vector.
+        UsageError: If there is no reference vector.
 
     >>> from lorpman.manifold.convex import Convex
     >>> Learned(Convex(nn.Linear(6, 4), num_tasks=2), count=5).preferences().shape
@@ -46,6 +46,7 @@ class Learned(Manifold):
         return self.inner.solution(alpha)
 
     def preferences(self) -> Tensor:
+        # A copy: the references move in place, and a front must keep what it was scored at.
         return self.references.detach().clone()
 
     def sampler(self, concentration: float) -> Sampler:

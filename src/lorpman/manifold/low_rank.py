@@ -1,41 +1,32 @@
 """LORPMAN: one main network and a low-rank delta per task and layer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from lorpman._torch import is_transformed
 from lorpman.errors import UsageError, finite_number
-from lorpman.manifold.adapters import (
-    adapted_weights,
-    adapter_at,
-    check_frozen,
-    take_adapters,
-)
-from lorpman.manifold.applied_factors import network_at
-from lorpman.manifold.automatic_ranks import allocate, budget_at
+from lorpman.manifold import from_networks
+from lorpman.manifold.adapters import adapted_weights, take_adapters
+from lorpman.manifold.automatic_ranks import budget_at, ranks_within
 from lorpman.manifold.base import Cut
-from lorpman.manifold.deltas import FullDelta, LowRankDelta, make_delta, make_frozen_delta
-from lorpman.manifold.from_networks import centre, check_copies, factors, spectrum
+from lorpman.manifold.deltas import FullDelta, make_delta, make_frozen_delta
+from lorpman.manifold.fine_tuning import FineTuning
+from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.merge import Way, check_way, needs_plain_operations
-from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_parameters import owners, shared_names
-from lorpman.manifold.network_view import has_hidden_references
-from lorpman.manifold.parameter_manifold import LateWeight, ParameterManifold
-from lorpman.manifold.peft_format import read_adapter, write_adapter
+from lorpman.manifold.parameter_manifold import LateWeight
+from lorpman.manifold.peft_format import read_adapter
 from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.repeated_batch import check_batched
 from lorpman.manifold.shared_bottom import SharedBottom
-from lorpman.manifold.stacked_outputs import stack_outputs
 
 _Rank = int | Literal["auto"] | Mapping[str, int]
 
 
-class LowRank(ParameterManifold):
+class LowRank(FineTuning):
     """``theta(alpha) = theta_0 + scale * sum_i alpha_i B_i A_i`` over any network.
 
     Matrices get low-rank deltas; a convolution ``[out, in, k, k]`` is seen as a matrix
@@ -66,9 +57,11 @@ class LowRank(ParameterManifold):
         budget: With ``rank="auto"``, the most parameters that all factors together may have; by
             default as many as with rank 8.
         frozen: Whether theta_0 stays as it came, for fine-tuning.
+        batched: With ``frozen=True``, whether one pass serves all b preferences, over a batch that
+            is repeated b times (see docs/transformers.md for when that is faster).
 
     Raises:
-        UsageError: if a setting is out of range, a prefix matches no parameter, there is nothing
+        UsageError: If a setting is out of range, a prefix matches no parameter, there is nothing
             to adapt, or the network cannot be used.
 
     >>> model = LowRank(nn.Linear(6, 4), num_tasks=2, rank=3)
@@ -88,6 +81,7 @@ class LowRank(ParameterManifold):
         merge: Way = "auto",
         budget: int | None = None,
         frozen: bool = False,
+        batched: bool = False,
     ) -> None:
         super().__init__(network, num_tasks, share_weights=frozen)
         if budget is not None and rank != "auto":
@@ -102,9 +96,13 @@ class LowRank(ParameterManifold):
         self.budget = None
         if rank == "auto":
             self.budget = check_budget(adapted, num_tasks, budget)
+            # More than the budget at first: begin_epoch drops what turns out to matter least.
             rank = first_rank(adapted, num_tasks, self.budget)
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
+        # Decided here and not by a later freeze(): a network that uses factors on activations has
+        # no place for the deltas of norm layers, which only frozen=True leaves out.
         self._applies_factors = frozen
+        self.batched = batched and check_batched(self.network, frozen)
         if frozen:
             # Heads that were made for these tasks know nothing yet; all else came trained.
             self.freeze(heads=not isinstance(network, SharedBottom))
@@ -156,53 +154,27 @@ class LowRank(ParameterManifold):
             networks differ, the part of the squared differences that survived.
 
         Raises:
-            UsageError: if the networks are not copies of one architecture, or as for the class.
+            UsageError: If the networks are not copies of one architecture, or as for the class.
 
         >>> model = LowRank.from_models([nn.Linear(6, 4), nn.Linear(6, 4)], rank=4)
         >>> round(model.energy_kept["weight"], 3), model.energy_kept["bias"]
         (1.0, 0.0)
         """
-        check_copies(models)
+        from_networks.check_copies(models)
         if finite_number("scale", scale) == 0:
             raise UsageError("from_models needs a scale other than 0")
         model = cls(models[0], len(models), rank, scale, shared, budget=budget)
-        centre(models, model.network)
-        mean = dict(model.network.named_parameters())
-        given = [dict(network.named_parameters()) for network in models]
-        differences = {
-            name: torch.stack([g[name].detach() - mean[name].detach() for g in given])
-            for name in sorted(model._shared)
-        }
+        from_networks.centre(models, model.network)
+        # Sorted, since the order of a set of texts differs from process to process.
+        differences = from_networks.differences_from(model.network, models, sorted(model._shared))
         if model.budget is not None:
-            deltas = model.low_rank_deltas()
-            energy = {
-                name: spectrum(differences[name], len(delta.B)) for name, delta in deltas.items()
-            }
-            costs = {name: delta.cost for name, delta in deltas.items()}
-            for name, inner in allocate(energy, costs, model.budget).items():
-                deltas[name].resize(inner)
+            from_networks.share_budget(model.low_rank_deltas(), differences, model.budget)
         for name, difference in differences.items():
+            # Where networks agree there is no energy to keep a part of.
             if difference.any():
-                model.energy_kept[name] = model._take(name, difference)
+                delta = model._deltas().get(name)
+                model.energy_kept[name] = from_networks.take(delta, difference, model.scale)
         return model
-
-    @torch.no_grad()
-    def _take(self, name: str, differences: Tensor) -> float:
-        """Set the deltas of one parameter to ``differences [m, *shape]``; the energy kept."""
-        delta = self._deltas().get(name)
-        if delta is None:
-            return 0.0
-        if isinstance(delta, FullDelta):
-            delta.delta.copy_(differences / self.scale)
-            return 1.0
-        kept = whole = 0.0
-        for i, difference in enumerate(differences):
-            B, A, part, all_of_it = factors(difference, len(delta.B), delta.rank)
-            # theta(alpha) multiplies by the scale again.
-            delta.B[:, i] = B / self.scale
-            delta.A[i] = A
-            kept, whole = kept + part, whole + all_of_it
-        return kept / whole
 
     @classmethod
     def from_adapters(cls, network: nn.Module, folders: Sequence[Path | str]) -> Self:
@@ -221,58 +193,10 @@ class LowRank(ParameterManifold):
         """
         adapters = [read_adapter(Path(folder)) for folder in folders]
         names = adapted_weights(network, adapters)
+        # Any rank would do: the adapters bring factors of their own.
         model = cls(network, len(adapters), rank=1, shared=names, frozen=True)
         take_adapters(model.network, model.low_rank_deltas(), adapters)
         return model
-
-    def save_adapters(
-        self, folder: Path | str, names: Sequence[str] | None = None, padded: bool = False
-    ) -> list[Path]:
-        """Write one PEFT LoRA adapter per task, the network at its corner.
-
-        PEFT mixes them exactly by ``add_weighted_adapter(..., combination_type="cat")``.
-
-        Args:
-            folder: Gets one folder per task.
-            names: What they are called; by default task1, task2, ...
-            padded: Whether ranks become such as vLLM takes, by directions of zero.
-
-        Returns:
-            The folders.
-
-        Raises:
-            UsageError: If the base is trained too, or a layer is none that PEFT can adapt.
-        """
-        names = [f"task{i + 1}" for i in range(self.num_tasks)] if names is None else names
-        if len(names) != self.num_tasks:
-            raise UsageError(f"names must be {self.num_tasks}, one per task, got {len(names)}")
-        corners = zip(names, torch.eye(self.num_tasks), strict=True)
-        return [self.save_adapter(Path(folder) / n, alpha, padded) for n, alpha in corners]
-
-    def save_adapter(
-        self, folder: Path | str, alpha: Tensor | Sequence[float], padded: bool = False
-    ) -> Path:
-        """Write the network at ``alpha [m]`` as one PEFT LoRA adapter of rank up to m r, exactly.
-
-        Args:
-            folder: Gets ``adapter_config.json`` and ``adapter_model.safetensors``.
-            alpha: The preference ``[m]``.
-            padded: As in :meth:`save_adapters`.
-
-        Returns:
-            The folder.
-
-        Raises:
-            UsageError: As :meth:`save_adapters`.
-        """
-        check_frozen(self.network, self._shared)
-        given = self._on_device(alpha)
-        if given.ndim != 1:
-            raise ValueError(f"save_adapter takes one preference [m], got {list(given.shape)}")
-        deltas = self.low_rank_deltas()
-        adapter = adapter_at(self.network, self._places, deltas, given, self.scale)
-        write_adapter(adapter, self.network, Path(folder), padded)
-        return Path(folder)
 
     def after_backward(self) -> None:
         """With automatic ranks: measure how much each direction matters, from the gradients."""
@@ -302,14 +226,7 @@ class LowRank(ParameterManifold):
         if self.budget is None:
             return {}
         deltas = self.low_rank_deltas()
-        importance = {}
-        for name, delta in deltas.items():
-            assert delta.importance is not None
-            # Every task keeps its own best directions, so rank r brings what the r-th best of all
-            # tasks bring together.
-            importance[name] = delta.importance.sort(descending=True).values.sum(0)
-        costs = {name: delta.cost for name, delta in deltas.items()}
-        ranks = allocate(importance, costs, budget_at(epoch, epochs, self.budget))
+        ranks = ranks_within(deltas, budget_at(epoch, epochs, self.budget))
         parameters, cuts = dict(self.network.named_parameters()), {}
         for name, delta in deltas.items():
             kept = min(ranks[name], delta.rank)
@@ -318,6 +235,7 @@ class LowRank(ParameterManifold):
             before = delta.total() if folds else None
             cuts.update(delta.keep(kept))
             if before is not None:
+                # At equal preferences, alpha_i = 1 / m, a direction weighs scale / m.
                 parameters[name].add_(before - delta.total(), alpha=self.scale / self.num_tasks)
         return cuts
 
@@ -357,41 +275,6 @@ class LowRank(ParameterManifold):
                 # An optimiser would still apply a gradient that is left over.
                 parameter.grad = None
 
-    def forward(self, x: Any, alpha: Tensor) -> Any:
-        # A compiler and transforms such as vmap do better with weights than with views.
-        if not self._applies_factors or torch.compiler.is_compiling() or is_transformed():
-            return super().forward(x, alpha)
-        alpha = self._on_device(alpha)
-        if alpha.ndim == 1:
-            return call_network(self._view(alpha), x)
-        return stack_outputs([call_network(self._view(row), x) for row in alpha])
-
-    @contextmanager
-    def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
-        """The network at a preference, for any use of it, over the manifold's own weights.
-
-        With ``frozen=True`` threads do not wait for each other, the network can be used after the
-        context too, and ``alpha [n, m]`` gives sample i of a batch of n the preference i.
-
-        Args:
-            alpha: The preference ``[m]``; where frozen, also one per sample, ``[n, m]``.
-        """
-        if self._applies_factors:
-            yield self._view(self._on_device(alpha))
-        else:
-            with super().at(alpha) as network:
-                yield network
-
-    def _view(self, alpha: Tensor) -> nn.Module:
-        """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
-        return network_at(
-            self.network, self._places, self.low_rank_deltas(), alpha * self.scale, self._hidden
-        )
-
-    @cached_property
-    def _hidden(self) -> bool:
-        return has_hidden_references(self.network)
-
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]:
         scaled = alphas * self.scale
         parameters = dict(self.network.named_parameters())
@@ -409,6 +292,8 @@ class LowRank(ParameterManifold):
         varied: dict[str, Sequence[Tensor | LateWeight]] = {}
         for name, delta in self._deltas().items():
             weight = parameters[name]
+            # A linear layer that reads the data shares its products between preferences; whether it
+            # does shows only when it runs.
             if isinstance(delta, LowRankDelta) and self._is_linear(name):
                 varied[name] = delta.merge_late(x, weight, scaled)
             else:

@@ -40,7 +40,7 @@ def check_way(way: str) -> Way:
         way: "auto", "simple", "product" or "pairs".
 
     Raises:
-        UsageError: if it is none of them.
+        UsageError: If it is none of them.
     """
     if not _is_way(way):
         raise unknown("merge", way, get_args(Way))
@@ -64,6 +64,7 @@ def merge(weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor, way: Way = "auto
     Returns:
         b weights in the shape of ``weight``.
     """
+    # The gradient of _Product is written for real numbers.
     if needs_plain_operations(alphas) or weight.is_complex():
         way = "simple"
     elif way == "auto":
@@ -129,6 +130,7 @@ class _Product(torch.autograd.Function):
         return tuple(value.view(weight.shape) for value in merged)
 
     @staticmethod
+    # It works in place and records nothing, so a second derivative must be refused.
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         B, A, alphas = ctx.saved_tensors
@@ -164,6 +166,7 @@ def _sum_of(gradients: tuple[Tensor, ...]) -> Tensor:
 
 
 def _pairs(weight: Tensor, B: Tensor, A: Tensor, alphas: Tensor) -> list[Tensor]:
+    # Of one row in the B_i A_i of all tasks.
     bytes_of_a_row = A.shape[0] * A.shape[2] * A.element_size()
     size = max(1, min(_ROWS, _BYTES // bytes_of_a_row))
     blocks = []

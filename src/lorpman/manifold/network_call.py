@@ -28,7 +28,12 @@ def call_network(network: nn.Module, x: Any) -> Any:
 
 
 def arguments(network: nn.Module, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same as the positional and the keyword arguments of a call."""
+    """What :func:`call_network` passes, as the positional and the keyword arguments of a call.
+
+    Args:
+        network: The network.
+        x: Its input.
+    """
     if isinstance(x, Mapping) and _are_keywords(network, x):
         return (), dict(x)
     return (x,), {}

@@ -18,7 +18,8 @@ def check_network(network: nn.Module, num_tasks: int) -> None:
         num_tasks: The number of tasks, and of heads if the network is a :class:`SharedBottom`.
 
     Raises:
-        UsageError: with the reason.
+        UsageError: If it is no module, has compiled parts, has no parameters, lazy or sparse ones,
+            or has another number of heads than there are tasks.
     """
     if not isinstance(network, nn.Module):
         raise UsageError(f"network must be an nn.Module, got {type(network).__name__}")
@@ -56,7 +57,7 @@ def check_values(model: nn.Module) -> None:
         model: A manifold, or a network.
 
     Raises:
-        UsageError: which names a parameter.
+        UsageError: If a tensor is on the meta device; the message names it.
     """
     for name, value in (*model.named_parameters(), *model.named_buffers()):
         if value.is_meta:
@@ -78,10 +79,11 @@ def shared_names(
         called: What the argument is called, for the error.
 
     Raises:
-        UsageError: if no parameter has one of the prefixes, or they are no names.
+        UsageError: If no parameter has one of the prefixes, or they are no names.
     """
     names = [name for name, _ in network.named_parameters()]
     if shared is None:
+        # The heads belong to one task each; there is nothing to trade in them.
         shared = ["bottom"] if isinstance(network, SharedBottom) else [""]
     prefixes = [shared] if isinstance(shared, str) else shared
     if not isinstance(prefixes, Iterable) or not all(isinstance(p, str) for p in prefixes):
@@ -129,5 +131,10 @@ def hollow(network: nn.Module, names: Sequence[str]) -> None:
 
 
 def below(name: str, prefix: str) -> bool:
-    """Whether ``prefix`` is the name of a parameter, or of a module that holds it."""
+    """Whether ``prefix`` is the name of a parameter, or of a module that holds it.
+
+    Args:
+        name: The full name of the parameter.
+        prefix: The name that may stand above it; "" stands above all.
+    """
     return prefix == "" or name == prefix or name.startswith(prefix + ".")

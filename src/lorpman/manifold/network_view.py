@@ -39,6 +39,8 @@ def view_modules(network: nn.Module, hidden: bool) -> dict[nn.Module, nn.Module]
     Returns:
         For every module of the network the one that stands for it, the whole network first.
     """
+    # Only a deep copy finds modules in lists, methods and partials; given the tensors as already
+    # copied, it leaves them where they are.
     if hidden:
         tensors = [*network.parameters(), *network.buffers()]
         twin = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})
@@ -47,11 +49,16 @@ def view_modules(network: nn.Module, hidden: bool) -> dict[nn.Module, nn.Module]
 
 
 def has_hidden_references(network: nn.Module) -> bool:
-    """Whether a module holds another one elsewhere than among its children, in a list perhaps."""
+    """Whether a module holds another one elsewhere than among its children, in a list perhaps.
+
+    Args:
+        network: The network.
+    """
     return any(_holds_module(value) for m in network.modules() for value in attributes(m))
 
 
 def _holds_module(value: object) -> bool:
+    # A bound method holds its module as __self__.
     if isinstance(value, nn.Module) or isinstance(getattr(value, "__self__", None), nn.Module):
         return True
     if isinstance(value, partial):

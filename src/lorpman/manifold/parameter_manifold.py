@@ -37,7 +37,7 @@ class ParameterManifold(Manifold):
             for manifolds that do not change them.
 
     Raises:
-        UsageError: if no manifold can be built over the network (no parameters, another number
+        UsageError: If no manifold can be built over the network (no parameters, another number
             of heads than tasks, lazy parameters, sparse gradients).
     """
 
@@ -73,7 +73,7 @@ class ParameterManifold(Manifold):
             does not depend on alpha is the parameter itself, or a view of it.
 
         Raises:
-            ValueError: if ``alpha`` does not lie on the simplex.
+            ValueError: If ``alpha`` does not lie on the simplex.
         """
         with self._one_caller:
             alpha = self._on_device(alpha)
@@ -85,6 +85,7 @@ class ParameterManifold(Manifold):
                 elif name in varied:
                     theta[name] = torch.stack(list(varied[name]))
                 else:
+                    # The same for all preferences: b views of one tensor, no copies.
                     theta[name] = parameter.expand(len(alpha), *parameter.shape)
             return theta
 
@@ -164,6 +165,7 @@ class ParameterManifold(Manifold):
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        # Looked for once: the tensors in these places change, the places do not.
         return parameter_places(self.network)
 
     def _on_device(self, alpha: Tensor | Sequence[float]) -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from lorpman._files import Kind, json_with, near_start, replacing, write_json
 from lorpman.errors import UsageError
+from lorpman.manifold.applied_factors import is_turned_linear
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
@@ -67,6 +68,7 @@ def write_adapter(adapter: Adapter, network: nn.Module, folder: Path, padded: bo
         replacing(folder / CONFIG, _CONFIG_KIND) as config,
         replacing(folder / WEIGHTS, _WEIGHTS_KIND) as weights,
     ):
+        # safetensors refuses views that do not lie in one piece, such as transposed factors.
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(whole, weights, metadata={"format": "pt"})
         write_json(config, _config(network, ranks, scale, adapter.saved), _CONFIG_KIND)
@@ -85,8 +87,8 @@ def _served_rank(rank: int) -> int:
 def _as_stored(name: str, module: nn.Module, A: Tensor, B: Tensor) -> dict[str, Tensor]:
     if isinstance(module, nn.Embedding):
         return {f"{name}.lora_embedding_A": A, f"{name}.lora_embedding_B": B}
-    if not isinstance(module, nn.Linear):
-        weight = module.get_parameter("weight")
+    weight = module.get_parameter("weight")
+    if weight.ndim > 2:
         ones = [1] * (weight.ndim - 2)
         A, B = A.reshape(-1, *weight.shape[1:]), B.reshape(*B.shape, *ones)
     return {f"{name}.lora_A.weight": A, f"{name}.lora_B.weight": B}
@@ -98,6 +100,7 @@ def _config(
     rank = max(ranks.values())
     others = {name: value for name, value in ranks.items() if value != rank}
     own = getattr(network, "config", None)
+    # By name, as transformers calls its classes, so that it need not be imported.
     language = type(network).__name__.endswith("ForCausalLM")
     heads = sorted({name.rpartition(".")[0] for name in saved})
     return {
@@ -109,7 +112,7 @@ def _config(
         "target_modules": _targets(network, set(ranks)),
         "lora_dropout": 0.0,
         "bias": "none",
-        "fan_in_fan_out": False,
+        "fan_in_fan_out": any(is_turned_linear(network.get_submodule(name)) for name in ranks),
         "use_rslora": False,
         "use_dora": False,
         "inference_mode": True,
@@ -133,6 +136,12 @@ def _targets(network: nn.Module, names: set[str]) -> list[str]:
 
 def read_adapter(folder: Path) -> Adapter:
     """Read a LoRA adapter of PEFT.
+
+    Args:
+        folder: Holds ``adapter_config.json`` and ``adapter_model.safetensors``.
+
+    Returns:
+        Its factors, their scales, and the whole weights that it brings along.
 
     Raises:
         UsageError: If there is none, or one that is more than low-rank factors.
@@ -160,7 +169,7 @@ def read_adapter(folder: Path) -> Adapter:
 
 
 def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
-    wanted = {"peft_type": "LORA", "use_dora": False, "bias": "none", "fan_in_fan_out": False}
+    wanted = {"peft_type": "LORA", "use_dora": False, "bias": "none"}
     for key, expected in wanted.items():
         if config.get(key, expected) != expected:
             raise UsageError(
@@ -171,6 +180,7 @@ def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
 
 def _scale(config: Mapping[str, Any], name: str, rank: int) -> float:
     patterns = config.get("alpha_pattern") or {}
+    # PEFT takes the keys for regular expressions of the end of a name.
     matching = [v for key, v in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", name)]
     alpha = matching[0] if matching else config["lora_alpha"]
     return alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)

@@ -29,9 +29,9 @@ def rank_by_name(rank: object, adapted: Sequence[Owned]) -> Callable[[str], int]
             prefix.
     """
     if not isinstance(rank, Mapping):
-        same = whole("rank", rank)
+        same = _whole("rank", rank)
         return lambda name: same
-    ranks = {str(prefix): whole(f"rank['{prefix}']", value) for prefix, value in rank.items()}
+    ranks = {str(prefix): _whole(f"rank['{prefix}']", value) for prefix, value in rank.items()}
     names = [name for name, *_ in adapted]
     for prefix in ranks:
         if not any(below(name, prefix) for name in names):
@@ -52,7 +52,7 @@ def rank_by_name(rank: object, adapted: Sequence[Owned]) -> Callable[[str], int]
     return rank_of
 
 
-def whole(name: str, value: object, least: int = 1, why: str = "") -> int:
+def _whole(name: str, value: object, least: int = 1, why: str = "") -> int:
     """``value`` as a plain int, if it is a whole number of any kind but a truth value."""
     whole = None
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
@@ -76,17 +76,31 @@ def _size(adapted: Sequence[Owned], num_tasks: int, rank: int) -> int:
 
 
 def check_budget(adapted: Sequence[Owned], num_tasks: int, budget: int | None) -> int:
-    """The budget asked for, or that of rank 8, if every layer can have one direction."""
+    """The budget asked for, or that of rank 8, if every layer can have one direction.
+
+    Args:
+        adapted: The parameters that get factors.
+        num_tasks: The number m of tasks.
+        budget: The most parameters that all factors together may have; None for those of rank 8.
+
+    Raises:
+        UsageError: If the budget has no room for one direction in every layer.
+    """
     if budget is None:
         return _size(adapted, num_tasks, DEFAULT_RANK)
     least = sum(cost for _, cost in _sizes(adapted, num_tasks, 1))
-    return whole("budget", budget, least, " parameters, one direction in every layer")
+    return _whole("budget", budget, least, " parameters, one direction in every layer")
 
 
 def first_rank(adapted: Sequence[Owned], num_tasks: int, budget: int) -> int:
     """The rank that training starts from: the smallest that fills the budget of its first epoch.
 
     The search ends where a larger rank adds nothing, since every matrix has its full rank.
+
+    Args:
+        adapted: The parameters that get factors.
+        num_tasks: The number m of tasks.
+        budget: The most parameters that all factors may have at the end of training.
     """
     rank, size = 1, _size(adapted, num_tasks, 1)
     while size < START * budget and (larger := _size(adapted, num_tasks, rank + 1)) > size:

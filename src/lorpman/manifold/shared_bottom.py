@@ -29,7 +29,7 @@ class SharedBottom(nn.Module):
             output of its task.
 
     Raises:
-        UsageError: if there is no head.
+        UsageError: If there is no head.
 
     >>> net = SharedBottom(nn.Linear(4, 3), [nn.Linear(3, 2), nn.Linear(3, 5)])
     >>> [tuple(out.shape) for out in net(torch.zeros(7, 4))]
@@ -55,7 +55,7 @@ class SharedBottom(nn.Module):
             One output per task, led by n or by n_i.
 
         Raises:
-            UsageError: if there are batches, but not one per task.
+            UsageError: If there are batches, but not one per task.
         """
         if isinstance(x, Tensor | Mapping):
             features = call_network(self.bottom, x)
@@ -67,6 +67,7 @@ class SharedBottom(nn.Module):
         parts = [part for part in x if isinstance(part, Tensor)]
         if len(parts) < len(x) or any(part.shape[1:] != parts[0].shape[1:] for part in parts):
             return [call_network(self.bottom, part) for part in x]
+        # Together: the bottom runs once, and batch norms see the samples of all tasks.
         return self.bottom(torch.cat(parts)).split([len(part) for part in parts])
 
 
@@ -78,7 +79,7 @@ def check_one_per_task(x: Sequence[Any], num_tasks: int) -> None:
         num_tasks: How many there should be.
 
     Raises:
-        UsageError: if there are more or fewer.
+        UsageError: If there are more or fewer.
     """
     if len(x) != num_tasks:
         raise UsageError(

@@ -49,6 +49,7 @@ class AutoLambda(Rule):
 
     def backward(self, step: Step) -> None:
         """Move ``lambda``, then leave the gradient of the losses weighted by it."""
+        # Before anything looks ahead: the network runs when losses are first asked for.
         losses = step.losses
         gradient = lambda_gradient(step, self.lambdas)
         self.lambdas += self.adam.change(gradient.to(self.lambdas), self.rate)

@@ -49,7 +49,7 @@ class SmoothChebyshev(_DistanceFromIdeal):
     ``smoothing`` (mu) tends to zero, and exceeds it by at most ``mu log m``.
 
     Args:
-        smoothing: mu, above 0.
+        smoothing: Mu, above 0.
         ideal: The losses that distances are measured from: one number, or one per task.
 
     Raises:

@@ -50,6 +50,7 @@ class DynamicWeightAverage(Rule):
             self._finish_period()
         self.counts[2] = step.epoch
         weights = torch.ones_like(self.history[0])
+        # A ratio takes two finished periods.
         if self.counts[0] >= 2:
             weights = dwa_weights(self.history[1] / self.history[0], self.temperature)
         self.history[2] += step.losses.detach().mean(0).to(self.history)

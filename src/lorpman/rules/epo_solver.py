@@ -50,6 +50,8 @@ def epo_weights(losses: Tensor, gram: Tensor, preference: Tensor) -> Tensor:
     if mu > _ON_THE_RAY:
         weights = solve_on_simplex(c, C, _balance_bounds(f, r, c))
     else:
+        # Descend without becoming less fair; where every direction is less fair, as little as can
+        # be.
         lowest = min(float(c.max()), 0.0)
         weights = solve_on_simplex(C.sum(0), np.vstack([C, c]), np.append(np.zeros(len(f)), lowest))
     return torch.as_tensor(r / r.sum() if weights is None else weights).to(losses)
@@ -74,8 +76,11 @@ def non_uniformity(f: Floats, r: Floats) -> tuple[float, Floats]:
 
 def _balance_bounds(f: Floats, r: Floats, c: Floats) -> Floats:
     """The least ``C alpha`` for each loss: which ones may rise, and how much."""
+    # No task's gradient makes the point fairer, so that no loss may rise for it.
     if not (c > 0).any():
         return np.zeros(len(f))
+    # Losses whose own gradient makes it fairer may rise; the others no more than the direction
+    # sum_i a_i gradient_i makes them.
     bounds = np.where(c > 0, -math.inf, c)
     weighted = r * f
     # The worst-off losses must not rise.

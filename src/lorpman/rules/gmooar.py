@@ -82,6 +82,7 @@ class GMOOAR(Rule):
         references = step.alphas.detach().clone().requires_grad_()
         with buffers_restored(model):
             losses = step.losses_at(references, step.another_batch())
+        # First order: how the network would follow the references is left out.
         slope = self._slope(losses.detach())
         (gradient,) = torch.autograd.grad(losses, references, slope.to(losses))
         with torch.no_grad():

@@ -89,6 +89,7 @@ def impartial_weights(gram: Tensor) -> Tensor:
     """
     gram = gram.double()
     lengths = gram.diagonal().clamp_min(0).sqrt()
+    # A task without a gradient: 0 / 1 instead of 0 / 0.
     lengths = torch.where(lengths > 0, lengths, 1.0)
     cosines = gram / lengths[:, None] / lengths
     even = torch.ones(len(gram), dtype=torch.float64)

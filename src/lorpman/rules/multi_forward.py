@@ -62,6 +62,7 @@ def multi_forward(
     if chain:
         order = alphas.argsort(0)
         alphas, losses = alphas.gather(0, order), losses.gather(0, order)
+        # Equal weights make no edge: neither preference asks for the smaller loss.
         edges = alphas[:-1] < alphas[1:]
         excess = losses[1:] - losses[:-1]
     else:
@@ -75,4 +76,5 @@ def multi_forward(
     without = ~edges.any(0)
     exponents = torch.where(without, 0.0, punished.masked_fill(~edges, -math.inf))
     counts = torch.where(without, len(edges), edges.sum(0))
+    # In a chain, one preference has no neighbour: zero, with a graph to go back through.
     return (exponents.logsumexp(0) - counts.log()).sum() if len(edges) else losses.sum() * 0

@@ -61,6 +61,7 @@ class NashMTL(Weighting):
         factor = 1.0
         if self.max_norm is not None and length > self.max_norm:
             factor = self.max_norm / length
+        # Heads belong to one task each; only what tasks share is shortened.
         return gradients.weighted(factor * weights, weights)
 
     def weights(self, row: Row) -> Tensor:
@@ -105,4 +106,5 @@ def nash_weights(gram: Tensor) -> Tensor:
     residual = float((w * (C @ w) - 1).abs().max())
     if not (residual < 1e-5 and bool((w > 0).all())):
         raise SolverFailed(f"the Nash bargain of {len(C)} tasks is off by {residual:.1e}")
+    # Back from cosines: the answer for unit gradients, divided by their lengths.
     return w / lengths

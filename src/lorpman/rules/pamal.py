@@ -91,5 +91,9 @@ class Balanced(Rule):
         return self._recent_losses
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Take the recent losses from a checkpoint."""
+        """Take the recent losses from a checkpoint.
+
+        Args:
+            state: What :meth:`get_extra_state` gave.
+        """
         self._recent_losses = state

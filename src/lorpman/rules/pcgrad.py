@@ -48,6 +48,7 @@ def pcgrad_weights(gram: Tensor, orders: Tensor) -> Tensor:
     tensor([2.0000, 1.5000], dtype=torch.float64)
     """
     K = gram.double().numpy()
+    # Projected gradients are combinations of the original ones: their coefficients are enough.
     coefficients = torch.eye(len(K), dtype=torch.float64).numpy()
     for i, order in enumerate(orders.tolist()):
         projected = coefficients[i]

@@ -80,6 +80,7 @@ def png_weights(
     K, c = divided_by_trace(gram), criterion.detach().to("cpu", torch.float64)
     shortest = min_norm(K)
     g = float(shortest @ K @ shortest)
+    # Hardly any direction lowers all losses here: only the criterion counts.
     if g <= tolerance * float(K.diagonal().mean()):
         return c
     return c + nonnegative_qp(K, descent * g - K @ c)

@@ -41,6 +41,9 @@ class Rotation(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """The features ``z [n, ...]`` turned, in the same shape.
 
+        Args:
+            z: The features.
+
         Raises:
             UsageError: If there are fewer features than the rotation turns.
         """
@@ -163,6 +166,7 @@ class RotoGrad(Rule):
         rate = self.rate * float(step.optimizer.param_groups[0]["lr"])
         common = common_gradient(gradients.matrix).view_as(gradients.shared[0]).flatten(1)
         for k, rotated in enumerate(rotations):
+            # Of task k's loss at its own rotated features, which stand behind the heads.
             at_rotated = gradients.other_gradients[k][heads + k]
             adam = self.adam[k]
             if at_rotated is None or not isinstance(adam, BufferedAdam):

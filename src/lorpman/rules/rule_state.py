@@ -58,13 +58,14 @@ class BufferedAdam(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def change(self, gradient: Tensor, rate: float) -> Tensor:
-        """What to add to the tensor.
+        """One step of Adam: what to add to the tensor.
 
         Args:
             gradient: The tensor's gradient in this step.
             rate: The learning rate.
         """
         self.steps += 1
+        # Adam's usual memories, 0.9 and 0.999.
         self.mean.lerp_(gradient, 0.1)
         self.square.lerp_(gradient.square(), 0.001)
         steps = int(self.steps)

@@ -36,6 +36,7 @@ class TaskGradients:
     def __init__(self, losses: Tensor, shared: Sequence[Tensor], others: Sequence[Tensor]) -> None:
         self.shared, self.others = list(shared), list(others)
         self.sizes = [tensor.numel() for tensor in self.shared]
+        # Zeros stay where a loss does not depend on a tensor.
         self.matrix = self.shared[0].new_zeros(len(losses), sum(self.sizes))
         self.other_gradients: list[list[Tensor | None]] = []
         inputs = [*self.shared, *self.others]
@@ -66,7 +67,7 @@ class TaskGradients:
         return total
 
     def weighted(self, weights: Tensor, head_weights: Tensor) -> GradientPairs:
-        """Every tensor with a weighted sum of its gradients.
+        """Every tensor, paired with a weighted sum of its gradients.
 
         Args:
             weights: What the shared gradients are weighted with, ``[m]``.
@@ -76,7 +77,7 @@ class TaskGradients:
         return self.directed(direction, head_weights)
 
     def directed(self, direction: Tensor, head_weights: Tensor) -> GradientPairs:
-        """The shared tensors with parts of a direction, the others with weighted sums.
+        """The shared tensors, paired with parts of a direction; the others, with weighted sums.
 
         Args:
             direction: What the shared tensors are to get, side by side: ``[P]``.
@@ -90,6 +91,8 @@ class TaskGradients:
                 for weight, row in zip(head_weights, self.other_gradients, strict=True)
                 if (gradient := row[index]) is not None
             ]
+            # What no loss reaches gets no gradient rather than zeros, so that an optimiser leaves
+            # it alone.
             if reaching:
                 total = sum((w * g for w, g in reaching), torch.zeros_like(tensor))
                 pairs.append((tensor, total))

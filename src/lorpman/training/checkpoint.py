@@ -36,7 +36,7 @@ class DamagedCheckpoint(UsageError):
 
 
 class CheckpointWarning(UserNotice):
-    """An older checkpoint was used than there should be."""
+    """The newest checkpoint is damaged, and the one before it was used."""
 
 
 def save(state: dict[str, Any], path: Path) -> None:
@@ -45,11 +45,11 @@ def save(state: dict[str, Any], path: Path) -> None:
     What was at ``path`` before is kept at :func:`previous`.
 
     Args:
-        state: what :func:`load` gives back.
-        path: the file; never half written, whatever happens.
+        state: What :func:`load` gives back.
+        path: The file; never half written, whatever happens.
 
     Raises:
-        UsageError: if the state holds something else, or the file cannot be written.
+        UsageError: If the state holds something else, or the file cannot be written.
     """
     tensors: dict[str, Tensor] = {}
     packed = _pack(state, tensors)
@@ -92,8 +92,11 @@ KIND = Kind("a checkpoint", _is_checkpoint)
 def check_writable(path: Path) -> None:
     """Refuse to save where something else is; before training, which could be in vain.
 
+    Args:
+        path: Where the newest checkpoint will be.
+
     Raises:
-        UsageError: with what is there.
+        UsageError: If a place is taken by something else, or cannot be written to.
     """
     check_target(path, KIND)
     check_target(previous(path), KIND)
@@ -114,10 +117,10 @@ def load_latest(path: Path) -> dict[str, Any]:
     Also removes what writers that were killed have left beside it.
 
     Args:
-        path: where the newest one should be.
+        path: Where the newest one should be.
 
     Raises:
-        UsageError: if there is none, or both are damaged.
+        UsageError: If there is none, or both are damaged.
     """
     for leftover in temporaries(path):
         # Another process may be removing the same one.
@@ -151,8 +154,11 @@ def load_model(path: Path) -> dict[str, Any]:
 
     Unlike :func:`load_latest`, it takes no other file than the one that was asked for.
 
+    Args:
+        path: The file.
+
     Raises:
-        UsageError: if there is none, or it is damaged; the message names the one before it, if
+        UsageError: If there is none, or it is damaged; the message names the one before it, if
             that is whole.
     """
     try:
@@ -193,6 +199,7 @@ def epochs_done(path: Path) -> int:
         else:
             state = json.loads(metadata[_WITHOUT_CHECKSUM])
         done = _unpack(state, lambda name: None)["epochs_done"]
+        # Not isinstance, for which True is a whole number.
         return done if type(done) is int and done > 0 else 0
     except (OSError, SafetensorError, *_WRONG_CONTENT):
         return 0
@@ -202,14 +209,14 @@ def load(path: Path) -> dict[str, Any]:
     """Read what :func:`save` wrote.
 
     Args:
-        path: the file.
+        path: The file.
 
     Returns:
         The state, with its tensors on the CPU.
 
     Raises:
-        DamagedCheckpoint: if the file is truncated, or a bit of it has changed.
-        UsageError: if there is no file, or it is not a checkpoint.
+        DamagedCheckpoint: If the file is truncated, or a bit of it has changed.
+        UsageError: If there is no file, or it is not a checkpoint.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -253,9 +260,11 @@ def _keep_as_previous(path: Path) -> None:
 def _checksum(text: str, tensors: dict[str, Tensor]) -> str:
     """Of the JSON text, and of name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(text.encode())
+    # Sorted, since safetensors gives them back in an order of its own.
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        # As bytes, since numpy has no bfloat16.
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
@@ -272,6 +281,7 @@ def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
         tensors[name] = value.detach().cpu().clone().contiguous()
         return {"$tensor": name}
     if isinstance(value, dict):
+        # As pairs: the keys of an optimiser's state are numbers, of which JSON would make texts.
         return {"$dict": [[_pack(k, tensors), _pack(v, tensors)] for k, v in value.items()]}
     if isinstance(value, tuple):
         return {"$tuple": [_pack(v, tensors) for v in value]}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LastStep:
-    """The last step, for the words of an error."""
+    """The last step that was taken, kept so that an error can say where it happened."""
 
     batch: Any
     """What it was taken on."""
@@ -36,13 +36,13 @@ def check_losses(
     """Stop at the first loss that is NaN or infinite, and say which it is.
 
     Args:
-        losses: of the present step, ``[b, m]``.
-        alphas: the preferences they belong to, ``[b, m]``.
-        tasks: the m tasks.
-        state: how far training has come.
+        losses: Of the present step, ``[b, m]``.
+        alphas: The preferences they belong to, ``[b, m]``.
+        tasks: The m tasks.
+        state: How far training has come.
 
     Raises:
-        TrainingDiverged: with task, epoch, step and preference.
+        TrainingDiverged: If there is one; the message names task, epoch, step and preference.
     """
     if not torch.isfinite(losses).all():
         j, i = (~torch.isfinite(losses)).nonzero()[0].tolist()
@@ -61,12 +61,12 @@ def check_epoch(state: "TrainingState", tasks: Sequence[Task], epochs: int) -> N
     taken once more at the very end.
 
     Args:
-        state: all steps of the epoch are done, and it is not closed yet.
-        tasks: the m tasks.
-        epochs: of the whole training.
+        state: All steps of the epoch are done, and it is not closed yet.
+        tasks: The m tasks.
+        epochs: Of the whole training.
 
     Raises:
-        TrainingDiverged: with parameter, task, epoch, step and preference.
+        TrainingDiverged: If there is something; the message names what and where.
     """
     bad = describe_bad_weight(state.model) or describe_bad_weight(state.rule)
     if bad is not None:
@@ -75,6 +75,7 @@ def check_epoch(state: "TrainingState", tasks: Sequence[Task], epochs: int) -> N
             f"{bad} {when}{_largest_loss(state, tasks)}; "
             "check this task's data and the gradient of its loss, or lower the learning rate"
         )
+    # In other epochs the next step computes the losses anyway.
     if state.last is not None and state.epoch + 1 == epochs:
         _check_result(state, state.last, tasks)
 
@@ -83,12 +84,13 @@ def check_checkpoint(content: Mapping[str, Any]) -> None:
     """Refuse to save what is not finite: the checkpoint before stays the last one.
 
     Args:
-        content: what is to be saved; see ``TrainingState.as_checkpoint``.
+        content: What is to be saved; see ``TrainingState.as_checkpoint``.
 
     Raises:
-        TrainingDiverged: which names what is not finite.
+        TrainingDiverged: If anything is not finite; the message names it.
     """
     weights = {f"parameter '{name}'": v for name, v in content.get("model", {}).items()}
+    # Weights may hold minus infinity, as masks do; a rule may begin a minimum at infinity.
     others = {key: content.get(key) for key in ("averaging", "rule", "optimizer")}
     bad = describe_bad(weights, masked=True) or _first_nan(others)
     if bad is not None:

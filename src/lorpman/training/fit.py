@@ -85,33 +85,33 @@ def fit(
     and lets ``objective`` turn the losses into gradients.
 
     Args:
-        model: the manifold; any of them.
-        tasks: one per task of the model, in its order.
-        loader: yields batches ``(x, y)`` with one target per task in ``y``; iterated once per
+        model: The manifold; any of them.
+        tasks: One per task of the model, in its order.
+        loader: Yields batches ``(x, y)`` with one target per task in ``y``; iterated once per
             epoch.
-        epochs: passes over ``loader``.
-        objective: a rule, usually a sum of terms; None for linear scalarisation.
-        window: preferences per step, b in the paper.
-        concentration: of the Dirichlet distribution they are drawn from, where the manifold
+        epochs: Passes over ``loader``.
+        objective: A rule, usually a sum of terms; None for linear scalarisation.
+        window: Preferences per step, b in the paper.
+        concentration: Of the Dirichlet distribution they are drawn from, where the manifold
             does not have preferences of its own.
-        sampler: draws them instead.
-        freeze_epoch: the epoch, counted from 0, from which on the main weights stay still.
-        freeze_heads: whether the heads stop with them.
-        optimizer: an instance, or a function that makes one from parameters; None for Adam
+        sampler: Draws them instead.
+        freeze_epoch: The epoch, counted from 0, from which on the main weights stay still.
+        freeze_heads: Whether the heads stop with them.
+        optimizer: An instance, or a function that makes one from parameters; None for Adam
             with a rate of 1e-3.
-        scheduler: an instance, or a function that makes one from the optimiser.
+        scheduler: An instance, or a function that makes one from the optimiser.
         scheduler_interval: "epoch" or "step": when the schedule moves.
-        averaging: decay per step of an exponential mean of the weights (0.998, for instance),
+        averaging: Decay per step of an exponential mean of the weights (0.998, for instance),
             which is what is shown, saved and left in the end; 0 for none.
-        validation: data on which every epoch reports its hypervolume: a loader, or a
+        validation: Data on which every epoch reports its hypervolume: a loader, or a
             :class:`~lorpman.training.options.Validation`.
-        seed: fixes the preferences; None to draw one from torch's global generator.
-        placement: devices, processes and precision.
-        checkpoint: where to save: a path, or a
+        seed: Fixes the preferences; None to draw one from torch's global generator.
+        placement: Devices, processes and precision.
+        checkpoint: Where to save: a path, or a
             :class:`~lorpman.training.options.Checkpoints`, which can also resume.
-        progress: whether to show it on standard error.
-        on_epoch: called with every :class:`Epoch` by the first process.
-        **flat: the fields of placement, checkpoint and validation as keywords: ``fabric``,
+        progress: Whether to show it on standard error.
+        on_epoch: Called with every :class:`Epoch` by the first process.
+        **flat: The fields of placement, checkpoint and validation as keywords: ``fabric``,
             ``own_preferences``, ``compiled``, ``checkpoint_every``, ``resume``,
             ``validation_alphas``.
 
@@ -119,9 +119,9 @@ def fit(
         One record per epoch that was trained.
 
     Raises:
-        UsageError: if options, tasks, data and model do not fit together.
-        TrainingDiverged: if a loss or a weight becomes NaN or infinite; checkpoints are finite.
-        TrainingInterrupted: if a signal ended training, after a checkpoint.
+        UsageError: If options, tasks, data and model do not fit together.
+        TrainingDiverged: If a loss or a weight becomes NaN or infinite; checkpoints are finite.
+        TrainingInterrupted: If a signal ended training, after a checkpoint.
     """
     groups = group_options(placement, checkpoint, validation, **flat)
     check_manifold(model)
@@ -184,6 +184,7 @@ def _train(
             began = time.perf_counter() - state.seconds
             state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
             _train_epoch(state, plan, bar, saver)
+            # Before anything of this epoch is shown, told or saved.
             check_epoch(state, plan.tasks, plan.epochs)
             record = _finish_epoch(state, plan, began)
             history.append(record)
@@ -201,6 +202,7 @@ def _train_epoch(state: TrainingState, plan: _Plan, bar: Progress, saver: Saver)
     """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
     began = time.perf_counter() - state.seconds
     for batch in state.remaining_batches(plan.loader):
+        # Before the first step only, since it takes several passes through the network.
         if state.last is None:
             _check_networks(state, batch)
         losses = train_step(state, batch, plan.tasks, plan.draw, plan.window, plan.epochs)
@@ -221,18 +223,18 @@ def train_step(
     """One step of Algorithm 1 of the paper on one mini-batch.
 
     Args:
-        state: what is trained, and with what.
-        batch: the mini-batch ``(x, y)``.
-        tasks: one per task of the model.
-        draw: draws the preferences.
-        window: how many.
-        epochs: of the whole training, for rules that change over time.
+        state: What is trained, and with what.
+        batch: The mini-batch ``(x, y)``.
+        tasks: One per task of the model.
+        draw: Draws the preferences.
+        window: How many.
+        epochs: Of the whole training, for rules that change over time.
 
     Returns:
         The losses ``[b, m]`` before the step.
 
     Raises:
-        TrainingDiverged: if one of them is not finite.
+        TrainingDiverged: If one of them is not finite.
     """
     # Draw b preferences alpha_1, ..., alpha_b from the simplex.
     alphas = draw(state.model.num_tasks, window, state.generator).to(state.fabric.device)
@@ -314,6 +316,7 @@ def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averagin
 
 def _check_networks(state: TrainingState, batch: Any) -> None:
     """Try the networks on a first batch, and leave everything as it was."""
+    # To try them draws random numbers, which must not change the run.
     before = capture(())
     try:
         check_own_weights(state.model, as_input(unpack(batch)[0], state.model))

@@ -58,7 +58,8 @@ def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
         fabric: The processes.
 
     Raises:
-        ProcessLost: if a message to or from another process failed.
+        ProcessLost: If a message to or from another process failed.
+        SystemExit: If training was interrupted, on every process but the first.
     """
     try:
         yield
@@ -84,6 +85,9 @@ def end_other_processes(fabric: "Fabric") -> None:
 
     Args:
         fabric: The processes.
+
+    Raises:
+        SystemExit: On every process but the first, with exit code 0.
     """
     if fabric.world_size > 1:
         # Who leaves earlier breaks the connections of those who still compute.

@@ -23,13 +23,13 @@ def make_optimizer(
     """The optimiser of everything that is trained: the model's and the rule's parameters.
 
     Args:
-        optimizer: an instance, a function that makes one from parameters, or None for Adam
+        optimizer: An instance, a function that makes one from parameters, or None for Adam
             with a rate of 1e-3.
-        model: the manifold that is trained.
-        rule: its own parameters, if it has any, are added to the optimiser.
+        model: The manifold that is trained.
+        rule: Its own parameters, if it has any, are added to the optimiser.
 
     Raises:
-        UsageError: if an instance lacks parameters of the model, or needs a closure.
+        UsageError: If an instance lacks parameters of the model, or needs a closure.
     """
     trained = [p for p in (*model.parameters(), *rule.parameters()) if p.requires_grad]
     if optimizer is None:
@@ -51,6 +51,7 @@ def make_optimizer(
             f"{missing[0]}; the manifold works on a copy of your network, so make the optimizer "
             "from model.parameters() (requires_grad_(False) stops what should not be trained)"
         )
+    # Whoever made the optimiser could not know of them: a rule makes them when it is prepared.
     extra = [p for p in rule.parameters() if p.requires_grad and id(p) not in held]
     if extra:
         optimizer.add_param_group({"params": extra})
@@ -63,12 +64,12 @@ def make_scheduler(
     """The schedule of the learning rate, checked to move ``optimizer``.
 
     Args:
-        scheduler: an instance, a function that makes one from the optimiser, or None.
-        optimizer: the optimiser that trains.
-        interval: whether the schedule moves after every epoch or after every step.
+        scheduler: An instance, a function that makes one from the optimiser, or None.
+        optimizer: The optimiser that trains.
+        interval: Whether the schedule moves after every epoch or after every step.
 
     Raises:
-        UsageError: if it moves another optimiser, or cannot move at this interval.
+        UsageError: If it moves another optimiser, or cannot move at this interval.
     """
     if interval not in get_args(Interval):
         raise unknown("scheduler_interval", interval, get_args(Interval))

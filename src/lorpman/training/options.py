@@ -21,13 +21,13 @@ class Checkpoints:
     Every epoch is saved, and SIGINT and SIGTERM save before they end training.
 
     Args:
-        path: the checkpoint file; the one before it is kept beside it. None saves nothing.
-        every: steps between further checkpoints within an epoch; None for none.
-        resume: continue from the newest whole checkpoint at ``path``, if there is one. On the
+        path: The checkpoint file; the one before it is kept beside it. None saves nothing.
+        every: Steps between further checkpoints within an epoch; None for none.
+        resume: Continue from the newest whole checkpoint at ``path``, if there is one. On the
             CPU the result has the same bits as without the interruption.
 
     Raises:
-        UsageError: if ``every`` is no whole number of at least 1, or if there is no path to resume
+        UsageError: If ``every`` is no whole number of at least 1, or if there is no path to resume
             from.
     """
 
@@ -49,10 +49,10 @@ class Placement:
     """Where training computes: devices, processes and precision.
 
     Args:
-        fabric: a ``lightning_fabric.Fabric``; None for one process on one device.
-        own_preferences: let every process draw preferences of its own, instead of all of them
+        fabric: A ``lightning_fabric.Fabric``; None for one process on one device.
+        own_preferences: Let every process draw preferences of its own, instead of all of them
             the same.
-        compiled: run the networks through ``torch.compile``.
+        compiled: Run the networks through ``torch.compile``.
     """
 
     fabric: "Fabric | None" = None
@@ -65,8 +65,8 @@ class Validation:
     """The data on which every epoch reports the hypervolume of its front.
 
     Args:
-        loader: yields batches ``(x, y)``; can be iterated more than once.
-        alphas: preferences ``[n, m]`` to score; None for the manifold's own.
+        loader: Yields batches ``(x, y)``; can be iterated more than once.
+        alphas: Preferences ``[n, m]`` to score; None for the manifold's own.
     """
 
     loader: Iterable[Any]
@@ -89,8 +89,11 @@ class OptionGroups:
     """The three groups, however they were written."""
 
     placement: Placement
+    """Where training computes."""
     checkpoints: Checkpoints
+    """Where it saves itself."""
     validation: Validation | None
+    """What every epoch is scored on; None for nothing."""
 
 
 def group_options(
@@ -102,14 +105,14 @@ def group_options(
     """The groups of ``fit``'s options, from objects or from flat keywords.
 
     Args:
-        placement: the object, or None where its fields may be keywords.
-        checkpoint: the object, or a path where its other fields may be keywords.
-        validation: the object, or a loader where its other field may be a keyword.
-        **flat: the fields as keywords of ``fit``.
+        placement: The object, or None where its fields may be keywords.
+        checkpoint: The object, or a path where its other fields may be keywords.
+        validation: The object, or a loader where its other field may be a keyword.
+        **flat: The fields as keywords of ``fit``.
 
     Raises:
-        TypeError: if a keyword is unknown, as Python itself has it.
-        UsageError: if a keyword is given beside the object it belongs to.
+        TypeError: If a keyword is unknown, as Python itself has it.
+        UsageError: If a keyword is given beside the object it belongs to.
     """
     unknown = sorted(set(flat) - set(FlatOptions.__annotations__))
     if unknown:

@@ -21,10 +21,10 @@ class PlacedModel:
     """Runs the model in the run's precision, and gives every process the same gradients.
 
     Args:
-        model: the manifold that is trained.
-        rule: turns its losses into gradients.
-        optimizer: moves the parameters of both.
-        placement: devices, processes and precision.
+        model: The manifold that is trained.
+        rule: Turns its losses into gradients.
+        optimizer: Moves the parameters of both.
+        placement: Devices, processes and precision.
     """
 
     def __init__(
@@ -76,12 +76,14 @@ class PlacedModel:
             step: The present step, with its losses.
 
         Raises:
-            UsageError: if the rule takes gradients itself where losses are scaled.
+            UsageError: If the rule takes gradients itself where losses are scaled.
         """
         self._synchronised = False
         try:
             self.rule.backward(step)
         except RuntimeError as error:
+            # Only the text tells that a backward pass went around Fabric, which it forbids in
+            # 16-mixed.
             if "fabric.backward" not in str(error):
                 raise
             raise UsageError(

@@ -17,8 +17,8 @@ def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
     do not.
 
     Args:
-        fabric: the processes.
-        value: what this process says.
+        fabric: The processes.
+        value: What this process says.
         how: "mean" or "max".
 
     Returns:
@@ -26,6 +26,7 @@ def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
     """
     if fabric.world_size == 1:
         return value
+    # On the device: nccl exchanges nothing else.
     reduced: Tensor = fabric.strategy.all_reduce(value.to(fabric.device), reduce_op=how)
     return reduced.cpu()
 
@@ -34,12 +35,13 @@ def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
     """What each process has, in order of rank.
 
     Args:
-        fabric: the processes.
-        value: what this process has; it is pickled on the way.
+        fabric: The processes.
+        value: What this process has; it is pickled on the way.
     """
     if fabric.world_size == 1:
         return [value]
     gathered: list[Any] = [None] * fabric.world_size
+    # It pickles, but only between the processes of one run.
     torch.distributed.all_gather_object(gathered, value)
     return gathered
 
@@ -48,8 +50,8 @@ def average_gradients(fabric: "Fabric", parameters: Iterable[nn.Parameter]) -> N
     """Replace every gradient by its mean over all processes, in one message.
 
     Args:
-        fabric: the processes.
-        parameters: those whose gradients are replaced. Which of them have one must be the same on
+        fabric: The processes.
+        parameters: Those whose gradients are replaced. Which of them have one must be the same on
             every process.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]

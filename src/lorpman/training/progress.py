@@ -31,7 +31,13 @@ class Progress(Protocol):
         """One step is done."""
 
     def epoch(self, number: int, losses: Mapping[str, float], hypervolume: float | None) -> None:
-        """An epoch is done: its number from 1, mean losses by task, validation hypervolume."""
+        """An epoch is done.
+
+        Args:
+            number: Its number, from 1.
+            losses: The mean loss of each task, by name.
+            hypervolume: That on validation data; None if it was not looked at.
+        """
 
 
 class _Silent:
@@ -51,10 +57,10 @@ def progress_bar(
     """A live bar, plain lines when the output is no terminal, or nothing when disabled.
 
     Args:
-        enabled: whether anything is shown.
-        epochs: of the whole training.
-        done: epochs that were done before, in a run that is resumed.
-        steps: steps that were done of the epoch after those.
+        enabled: Whether anything is shown.
+        epochs: Of the whole training.
+        done: Epochs that were done before, in a run that is resumed.
+        steps: Steps that were done of the epoch after those.
         steps_per_epoch: None if that is not known; the bar then has no end.
     """
     if not enabled:
@@ -91,7 +97,7 @@ def describe(losses: Mapping[str, float], hypervolume: float | None) -> str:
     """Mean losses of an epoch and the validation hypervolume, on one line.
 
     Args:
-        losses: by task; from five tasks on, only their mean is shown.
+        losses: By task; from five tasks on, only their mean is shown.
         hypervolume: None for none.
 
     >>> describe({"left": 0.25, "right": 0.5}, 0.9)

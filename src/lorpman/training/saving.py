@@ -19,8 +19,8 @@ class Saver:
     """Writes checkpoints when they are due, and when a signal has asked to stop.
 
     Args:
-        checkpoints: where, and how often.
-        stop: what the signal handlers write into.
+        checkpoints: Where, and how often.
+        stop: What the signal handlers write into.
     """
 
     def __init__(self, checkpoints: Checkpoints, stop: Stop) -> None:
@@ -38,7 +38,7 @@ class Saver:
             loader: The data, whose random states are saved too.
 
         Raises:
-            TrainingInterrupted: after the checkpoint, if a signal has come.
+            TrainingInterrupted: If a signal has come; the checkpoint is written before.
         """
         due = self._every is not None and state.steps % self._every == 0
         self._save(state, loader, due)
@@ -51,8 +51,8 @@ class Saver:
             loader: The data, whose random states are saved too.
 
         Raises:
-            TrainingDiverged: if something is not finite; nothing is saved then.
-            TrainingInterrupted: after the checkpoint, if a signal has come.
+            TrainingDiverged: If something is not finite; nothing is saved then.
+            TrainingInterrupted: If a signal has come; the checkpoint is written before.
         """
         self._save(state, loader, True)
 
@@ -63,6 +63,7 @@ class Saver:
         signal = int(agree(state.fabric, torch.tensor(self._stop.signal), "max"))
         if not due and not signal:
             return
+        # On every process, not only on the first: they exchange their random states here.
         content = state.as_checkpoint(loader)
         check_checkpoint(content)
         if state.fabric.is_global_zero:

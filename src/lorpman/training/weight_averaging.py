@@ -16,8 +16,8 @@ class WeightAverage:
     Running statistics are averaged too; whole numbers, such as their counts, are not.
 
     Args:
-        model: what is trained.
-        decay: of the mean, per step; at least 0 and below 1.
+        model: What is trained.
+        decay: Of the mean, per step; at least 0 and below 1.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

@@ -9,6 +9,10 @@ from dash import html
 def extra(kind: str = "data", **values: str) -> Any:
     """Attributes of an element that Dash has no names for: ``data-run``, ``aria-hidden``.
 
+    Args:
+        kind: What stands before the hyphen.
+        values: What stands behind it, with its value.
+
     >>> extra(run="digits")
     {'data-run': 'digits'}
     """

@@ -15,7 +15,11 @@ from lorpman.front.plot_style import significant
 
 
 def demand_card(front: Front) -> Any:
-    """A field per task, and the button that searches."""
+    """A field per task, and the button that searches.
+
+    Args:
+        front: The front of the first run: its tasks, and scores as examples.
+    """
     fields = []
     for i, task in enumerate(front.tasks):
         name = {"type": "bound", "index": i}
@@ -29,6 +33,7 @@ def demand_card(front: Front) -> Any:
                         id=name,
                         type="number",
                         step="any",
+                        # Every key counts, since the link to this view holds what was typed.
                         debounce=False,
                         placeholder=f"e.g. {example:.3g}",
                     ),

@@ -39,7 +39,12 @@ def export_card() -> Any:
 
 
 def export_command(run: OpenedRun, alpha: Sequence[float]) -> str:
-    """How to export the same network in a terminal."""
+    """How to export the same network in a terminal, or in Python where no command can name it.
+
+    Args:
+        run: The run.
+        alpha: The preference ``[m]``.
+    """
     problem = None if run.spec is None else run.spec.problem
     built_in = problem is not None and problem.name in problem_names()
     # A model, or a run of a notebook's problem, which no command can name.

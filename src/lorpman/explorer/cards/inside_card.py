@@ -12,7 +12,11 @@ from lorpman.explorer.opened_run import OpenedRun
 
 
 def inside_card(runs: Sequence[OpenedRun]) -> Any:
-    """What runs cost to store and, folded away for all but the first, each one's own figures."""
+    """What runs cost to store and, folded away for all but the first, each one's own figures.
+
+    Args:
+        runs: The runs on the page.
+    """
     parts = [
         html.Details([html.Summary(run.title), *_details(run)], open=run is runs[0]) for run in runs
     ]

@@ -66,7 +66,11 @@ def _input(run: OpenedRun, live: LiveRun, place: int) -> Any:
 
 
 def no_samples(run: OpenedRun) -> Any:
-    """Why there are no inputs of a run that cannot be evaluated."""
+    """Why there are no inputs of a run that cannot be evaluated.
+
+    Args:
+        run: The run.
+    """
     return html.P(f"None here: {run.why_not_live}.", className="hint")
 
 

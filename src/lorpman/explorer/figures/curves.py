@@ -26,7 +26,11 @@ _BETWEEN = [[0.0, COLOURS[1]], [0.5, "#a59a95"], [1.0, COLOURS[0]]]
 
 
 def draw_curves(runs: Sequence[OpenedRun]) -> Figure:
-    """The first task's score to the right, the second's upwards."""
+    """The first task's score to the right, the second's upwards.
+
+    Args:
+        runs: The runs on the page, with two tasks.
+    """
     alone = len(runs) == 1
     traces = [
         trace for place, run in enumerate(runs) for trace in plane_traces(run, place, 0, 1, alone)
@@ -56,6 +60,7 @@ def plane_traces(
     # There is nothing between the solutions of a discrete method, so they are never joined.
     lines = joined and run.origin.kind == "continuous"
     traces: list[Trace] = []
+    # The bold ones last, on top of the others.
     for is_bold in (False, True):
         # From left to right, or the line would run to and fro.
         places = np.flatnonzero(bold == is_bold)

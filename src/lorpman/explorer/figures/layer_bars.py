@@ -15,7 +15,10 @@ _MOST_NAMES = 24
 
 
 def layer_names(layers: Sequence[LayerDeltas]) -> list[str]:
-    """Names without what all of them share.
+    """The names of layers, without the beginning that all of them share.
+
+    Args:
+        layers: The layers.
 
     >>> deltas = [LayerDeltas(f"bottom.{i}.weight", [], []) for i in (0, 3)]
     >>> layer_names(deltas)
@@ -28,7 +31,12 @@ def layer_names(layers: Sequence[LayerDeltas]) -> list[str]:
 
 
 def draw_correlations(layers: Sequence[LayerDeltas], tasks: Sequence[str]) -> Figure:
-    """How alike the low-rank matrices of each layer are: pairs of tasks, or all pairs' mean."""
+    """How alike the low-rank matrices of each layer are: pairs of tasks, or all pairs' mean.
+
+    Args:
+        layers: What each layer learned.
+        tasks: The names of the tasks.
+    """
     names = layer_names(layers)
     pairs = [(i, j) for i in range(len(tasks)) for j in range(i + 1, len(tasks))]
     if len(pairs) <= _MOST_BARS:
@@ -51,7 +59,12 @@ def draw_correlations(layers: Sequence[LayerDeltas], tasks: Sequence[str]) -> Fi
 
 
 def draw_energies(layers: Sequence[LayerDeltas], tasks: Sequence[str]) -> Figure:
-    """How large every task's low-rank matrix is, next to the main weight of its layer."""
+    """How large every task's low-rank matrix is, next to the main weight of its layer.
+
+    Args:
+        layers: What each layer learned.
+        tasks: The names of the tasks; of many, a heat map is drawn.
+    """
     names = layer_names(layers)
     if len(tasks) <= _MOST_BARS:
         traces = [

@@ -23,12 +23,17 @@ class Panel:
     why: str
     """One sentence for a reader from outside the field."""
     figure: Figure
+    """What plotly draws."""
     size: str = "short"
     """The class that gives its height in ``assets/explorer.css``."""
 
 
 def training_panels(run: OpenedRun) -> list[Panel]:
-    """The curves of a run's training, as far as it noted any."""
+    """The curves of a run's training, as far as it noted any.
+
+    Args:
+        run: The run.
+    """
     panels = []
     if any("losses" in epoch for epoch in run.epochs):
         why = "How wrong the networks were on average after each pass over the data."
@@ -40,7 +45,11 @@ def training_panels(run: OpenedRun) -> list[Panel]:
 
 
 def layer_panels(run: OpenedRun) -> list[Panel]:
-    """The low-rank matrices of a run, layer by layer; none for other methods."""
+    """The low-rank matrices of a run, layer by layer; none for other methods.
+
+    Args:
+        run: The run.
+    """
     layers, tasks = learned_layers(run.model), run.front.tasks
     if not layers:
         return []
@@ -65,7 +74,11 @@ def layer_panels(run: OpenedRun) -> list[Panel]:
 
 
 def storage_panel(runs: Sequence[OpenedRun]) -> Panel:
-    """How much there is to store: by runs, one network, and one network per task."""
+    """How much there is to store: by runs, one network, and one network per task.
+
+    Args:
+        runs: The runs on the page, of one problem.
+    """
     one_network, num_tasks = count_network_parameters(runs[0]), len(runs[0].front.tasks)
     counts = [
         ("one network", one_network),
@@ -82,7 +95,11 @@ def storage_panel(runs: Sequence[OpenedRun]) -> Panel:
 
 
 def count_network_parameters(run: OpenedRun) -> int:
-    """How many parameters one plain network of the run's problem has."""
+    """How many parameters one plain network of the run's problem has.
+
+    Args:
+        run: The run.
+    """
     if run.model is not None:
         network = run.model.solution(run.model.preferences()[0])
     else:

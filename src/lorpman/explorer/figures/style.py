@@ -32,12 +32,20 @@ _MOST_SCORES = 6
 
 
 def colour(place: int) -> str:
-    """The colour of the run at ``place`` on the command line, or of the task at ``place``."""
+    """The colour of a run or of a task.
+
+    Args:
+        place: Which one, in the order of the command line or of the front, from 0.
+    """
     return COLOURS[place % len(COLOURS)]
 
 
 def glyph(place: int, num_tasks: int) -> str:
-    """The sign of that run's points as a character: colours alone do not tell runs apart.
+    """The sign of a run's points as a character: colours alone do not tell runs apart.
+
+    Args:
+        place: Which run, in the order of the command line, from 0.
+        num_tasks: The number of tasks; figures in three dimensions have other signs.
 
     >>> glyph(1, num_tasks=2)
     '■'
@@ -67,13 +75,22 @@ def basic_layout(**more: Any) -> dict[str, Any]:
 
 
 def axis_title(front: Front, task: int) -> str:
-    """A task's name, and which way is better."""
+    """A task's name, and which way is better.
+
+    Args:
+        front: The front.
+        task: The place of the task in it.
+    """
     name = front.tasks[task]
     return f"{name} ({front.direction(name).axis_words})"
 
 
 def shortened(name: str, most: int = 18) -> str:
     """A name that fits under an axis.
+
+    Args:
+        name: The name.
+        most: How many characters fit.
 
     >>> shortened("aquatic mammals", 8)
     'aquatic…'
@@ -83,6 +100,10 @@ def shortened(name: str, most: int = 18) -> str:
 
 def weights_text(tasks: Sequence[str], alpha: Sequence[float]) -> str:
     """A preference in words; of many tasks, those with the largest weights.
+
+    Args:
+        tasks: The names of the tasks.
+        alpha: The preference ``[m]``.
 
     >>> weights_text(["left", "right"], [0.3, 0.7])
     'left 30%, right 70%'
@@ -95,7 +116,14 @@ def weights_text(tasks: Sequence[str], alpha: Sequence[float]) -> str:
 
 
 def hover_texts(run: OpenedRun) -> list[str]:
-    """What the pointer shows at each point of a front."""
+    """What the pointer shows at each point of a front.
+
+    Args:
+        run: The run.
+
+    Returns:
+        A text of HTML for each point.
+    """
     front = run.front
     texts = []
     for alpha, scores in zip(front.alphas.tolist(), front.scores.tolist(), strict=True):
@@ -127,12 +155,19 @@ def point_details(run: OpenedRun, places: Sequence[int]) -> dict[str, Any]:
 
 
 def is_on_front(front: Front) -> Any:
-    """Which points no other dominates, as an array ``[n]``: those are drawn bold."""
+    """Which points no other dominates, as an array ``[n]``: those are drawn bold.
+
+    Args:
+        front: The front, with n points.
+    """
     return front.non_dominated_mask().numpy()
 
 
 def score_limits(fronts: Sequence[Front]) -> tuple[list[float], list[float]]:
     """Each task's worst and best score over all fronts: the ends of its axis.
+
+    Args:
+        fronts: Fronts of the same tasks.
 
     Returns:
         The worst and the best scores, ``[m]`` each, and never equal: heights divide by their

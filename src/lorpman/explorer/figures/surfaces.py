@@ -19,7 +19,11 @@ from lorpman.front.plot_surfaces import triangles
 
 
 def draw_surfaces(runs: Sequence[OpenedRun]) -> Figure:
-    """One axis per task; the page lets people turn it."""
+    """One axis per task; the page lets people turn it.
+
+    Args:
+        runs: The runs on the page, with three tasks.
+    """
     alone = len(runs) == 1
     traces: list[Trace] = []
     for place, run in enumerate(runs):
@@ -39,6 +43,7 @@ def draw_surfaces(runs: Sequence[OpenedRun]) -> Figure:
 def _surface(run: OpenedRun, place: int, alone: bool) -> list[Trace]:
     """Triangles between neighbours on the simplex of preferences; none for separate networks."""
     points, weight = run.front.scores.numpy(), run.front.alphas.numpy()
+    # Neighbours by preference, as in front/plot_surfaces.py; two of three weights tell the third.
     faces = triangles(weight[:, :2])
     if not len(faces) or run.origin.kind != "continuous":
         return []
@@ -73,7 +78,11 @@ def _points(run: OpenedRun, place: int) -> list[Trace]:
 
 
 def draw_projections(runs: Sequence[OpenedRun]) -> Figure:
-    """What the surface of three tasks looks like along each axis, side by side."""
+    """What the surface of three tasks looks like along each axis, side by side.
+
+    Args:
+        runs: The runs on the page, with three tasks.
+    """
     front = runs[0].front
     traces: list[Trace] = []
     side_by_side = {"rows": 1, "columns": 3, "pattern": "independent", "xgap": 0.32, "ygap": 0.4}

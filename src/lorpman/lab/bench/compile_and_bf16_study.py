@@ -96,7 +96,11 @@ def times_of(network: str, switched: Mapping[str, Any], threads: int, quick: boo
 
 
 def markdown(study: Mapping[str, Any]) -> str:
-    """The study as a table, and below it what went wrong."""
+    """The study as a table, and below it what went wrong.
+
+    Args:
+        study: What :func:`compile_and_bf16` gave.
+    """
     if not study["steps"]:
         return "Not part of a quick run."
     steps = {(step["network"], step["switch"]): step for step in study["steps"]}

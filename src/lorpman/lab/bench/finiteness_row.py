@@ -10,7 +10,14 @@ from lorpman.training.divergence import check_checkpoint, check_epoch
 
 
 def finiteness(conditions: Conditions) -> Measurement:
-    """MultiMNIST's preset: everything that is checked after the last epoch, against an epoch."""
+    """MultiMNIST's preset: everything that is checked after the last epoch, against an epoch.
+
+    Args:
+        conditions: How to measure.
+
+    Returns:
+        The share of an epoch that the checks take.
+    """
     workload = lenet()
     training = workload.spec.training
     step = FitStep(workload.spec, workload.manifold(), workload.tasks, workload.fit_batch())

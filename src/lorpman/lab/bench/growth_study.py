@@ -46,7 +46,14 @@ TOLERANCE = 1.15
 
 
 def growth(conditions: Conditions) -> dict[str, Any]:
-    """Time and memory of a step along every axis, and what the formulas say."""
+    """Time and memory of a step along every axis, and what the formulas say.
+
+    Args:
+        conditions: How to measure; a quick run takes every second point.
+
+    Returns:
+        By axis, for each point: its place, and the measured and expected seconds and bytes.
+    """
     places = {axis: [{**BASE, axis: value} for value in AXES[axis]] for axis in AXES}
     if conditions.quick:
         places = {axis: points[::2] for axis, points in places.items()}
@@ -63,6 +70,7 @@ def _point(place: dict[str, int], conditions: Conditions) -> dict[str, Any]:
     contenders = _contenders(**place)
     clear = contenders.pop("clear")
     times = interleave(contenders, conditions)
+    # Nothing may be there that the measured step frees: it would be taken off its peak.
     clear()
     return {
         **place,
@@ -86,6 +94,7 @@ def _expect(measured: dict[str, list[dict[str, Any]]]) -> None:
     )
     seconds = np.array([p["seconds"] for p in points])
     # Relative errors count, or the largest points would decide alone.
+    # And none is negative: no part of a step gives time back.
     constants, _ = nnls(work / seconds[:, None], (seconds - plain) / seconds)
     for point, expected in zip(points, plain + work @ constants, strict=True):
         point["expected seconds"] = float(expected)
@@ -142,7 +151,13 @@ def _factors(m: int, r: int) -> int:
 
 
 def parameter_bytes(m: int, r: int, b: int) -> int:
-    """Bytes of the parameters, which are there before a step, whatever the window ``b``."""
+    """Bytes of the parameters, which are there before a step, whatever the window ``b``.
+
+    Args:
+        m: The number of tasks.
+        r: The rank.
+        b: Not used: it is here so that a point ``{m, r, b}`` can be passed as keywords.
+    """
     del b
     return _FLOAT * (_weights(m) + _factors(m, r))
 
@@ -153,6 +168,11 @@ def expected_bytes(m: int, r: int, b: int) -> int:
     First: the parameters, b merged weights of all layers, b passes' activations, the gradients
     of one layer's b weights. Last: the parameters, their gradients, and one layer's b weights
     with their gradients. In both, what the merge of one layer works in.
+
+    Args:
+        m: The number of tasks.
+        r: The rank.
+        b: The number of preferences per step.
     """
     layer = b * _WIDTH * _WIDTH
     activations = b * _BATCH * ((_LAYERS + 1) * _WIDTH + 3 * m * _CLASSES)
@@ -176,7 +196,11 @@ def above(points: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
 
 
 def markdown(study: dict[str, Any]) -> str:
-    """The study as a table, and whether anything grows faster than it should."""
+    """The study as a table, and whether anything grows faster than it should.
+
+    Args:
+        study: What :func:`growth` gave.
+    """
     head = ["| axis | value | ms | formula | MiB | formula |", "|---|---|---|---|---|---|"]
     body = [
         f"| {axis} | {p[axis]} | {1e3 * p['seconds']:.1f} | {1e3 * p['expected seconds']:.1f} | "

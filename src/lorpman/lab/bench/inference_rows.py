@@ -27,6 +27,12 @@ def front_evaluation(conditions: Conditions) -> Measurement:
 
     Both get ready batches, so that neither pays for cutting them; the plain network gets images
     in PyTorch's usual layout, ``evaluate`` as a run's loader gives them.
+
+    Args:
+        conditions: How to measure; a quick run has half the images.
+
+    Returns:
+        The ratio.
     """
     workload = lenet(batch=EVALUATION_BATCH * (1 if conditions.quick else 2))
     model, network = _low_rank(workload), workload.network().eval()
@@ -73,6 +79,12 @@ def switching(conditions: Conditions) -> Measurement:
 
     A program that serves many preferences keeps one network and changes its weights. The time
     of ``model.solution(alpha)``, which makes a new network, is noted too.
+
+    Args:
+        conditions: How to measure.
+
+    Returns:
+        The ratio, for LeNet.
     """
     note = "theta(alpha) and load_state_dict on LeNet, against its forward pass at batch 256"
     contenders = _switching(lenet(), "")
@@ -115,6 +127,12 @@ def orthogonality_term(conditions: Conditions) -> Measurement:
     Both look at the same three of 40 tasks, as the method has it above three tasks; the other
     way first builds all 40 deltas of a layer, as the naive merge would. How it compares with a
     way that builds only those three is noted too.
+
+    Args:
+        conditions: How to measure; a quick run has the network at half its width.
+
+    Returns:
+        The ratio.
     """
     workload = resnet(width=32 if conditions.quick else 64)
     model = _low_rank(workload)
@@ -176,7 +194,14 @@ def _low_rank(workload: Workload) -> LowRank:
 
 
 def import_time(conditions: Conditions) -> Measurement:
-    """Seconds that ``import lorpman`` takes in a process that has imported torch."""
+    """Seconds that ``import lorpman`` takes in a process that has imported torch.
+
+    Args:
+        conditions: How to measure.
+
+    Returns:
+        The median over rounds.
+    """
     clock = "process_time" if conditions.cpu_time else "perf_counter"
     code = (
         "import time, torch\n"

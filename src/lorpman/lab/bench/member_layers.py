@@ -18,7 +18,12 @@ from lorpman.task import task_losses
 
 
 class MemberLayer(nn.Module):
-    """A linear layer or convolution as the weighted sum of ``count`` members."""
+    """A linear layer or convolution as the weighted sum of ``count`` members.
+
+    Args:
+        layer: The layer of which every member starts as a copy.
+        count: How many members there are.
+    """
 
     def __init__(self, layer: nn.Linear | nn.Conv2d, count: int) -> None:
         super().__init__()
@@ -26,7 +31,11 @@ class MemberLayer(nn.Module):
         self.alpha = torch.full((count,), 1 / count)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's output with the members' weighted sum as weights."""
+        """The layer's output with the members' weighted sum as weights.
+
+        Args:
+            x: What the layer itself would take.
+        """
         weight, bias = self._sum("weight"), self._sum("bias")
         layer = self.members[0]
         if isinstance(layer, nn.Conv2d):
@@ -43,7 +52,13 @@ class MemberLayer(nn.Module):
 
 
 def with_member_layers(network: nn.Module, count: int) -> nn.Module:
-    """``network`` with all its linear layers and convolutions replaced, in place."""
+    """``network`` with all its linear layers and convolutions replaced, in place.
+
+    Args:
+        network: The network, which is changed.
+        count: How many members each layer gets.
+    """
+    # A list, since children are replaced on the way.
     for name, child in list(network.named_children()):
         if isinstance(child, nn.Linear | nn.Conv2d):
             setattr(network, name, MemberLayer(child, count))
@@ -56,6 +71,12 @@ def member_layers_step(workload: Workload) -> Callable[[], None]:
     """A step of this PaMaL: one pass per preference of the window, back-propagated together.
 
     Regularisers are left out, and every layer with weights but the norms is combined.
+
+    Args:
+        workload: The network, its tasks, the mini-batch and the settings.
+
+    Returns:
+        A function that takes one step.
     """
     torch.manual_seed(0)
     m, training = len(workload.tasks), workload.spec.training

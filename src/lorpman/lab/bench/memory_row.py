@@ -24,6 +24,12 @@ def vgg_memory(conditions: Conditions) -> Measurement:
 
     The optimiser's step is left out: its state is a further copy of the parameters on both
     sides, which would only draw the ratio towards one.
+
+    Args:
+        conditions: How to measure; a quick run has the network at half its width.
+
+    Returns:
+        The ratio of the peaks of resident memory.
     """
     width = 32 if conditions.quick else 64
     peaks: Times = {}
@@ -106,6 +112,9 @@ def peak_of_tensors(call: Callable[[], object]) -> int:
     Counted by PyTorch's allocator, so exact, and the same however busy the machine is; what
     libraries below PyTorch take for themselves is not in it, nor what ``call`` frees of what was
     there before.
+
+    Args:
+        call: What is watched; it is called once.
     """
     # Above all its levels: the profiler's library otherwise writes a line on standard error.
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")

@@ -19,7 +19,14 @@ STRAIGHTFORWARD = "pamal, layers of members"
 
 
 def rivals(conditions: Conditions) -> dict[str, Any]:
-    """Ratios to a plain step, and to a plain epoch, of every method with its own window."""
+    """Ratios to a plain step, and to a plain epoch, of every method with its own window.
+
+    Args:
+        conditions: How to measure; a quick run has shorter epochs.
+
+    Returns:
+        A row for each method, our PaMaL against the straightforward one, and all rounds.
+    """
     workload = lenet()
     steps = interleave(_steps(workload), conditions)
     epochs = interleave(_epochs(workload, 2 if conditions.quick else 4), conditions)
@@ -99,7 +106,11 @@ def _fit_epoch(
 
 
 def markdown(study: dict[str, Any]) -> str:
-    """The study as a table."""
+    """The study as a table.
+
+    Args:
+        study: What :func:`rivals` gave.
+    """
     head = [
         "| method | networks a step (b) | step / plain step | the same per network | "
         "epoch / plain epoch |",

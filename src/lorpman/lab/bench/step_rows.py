@@ -49,23 +49,41 @@ def _second_numbers(times: Times) -> dict[str, float]:
 
 
 def lenet_step(conditions: Conditions) -> Measurement:
-    """MultiMNIST's network."""
+    """LORPMAN's step on MultiMNIST's network against b plain ones.
+
+    Args:
+        conditions: How to measure.
+    """
     return step_row(lenet(), conditions)
 
 
 def census_step(conditions: Conditions) -> Measurement:
-    """Census's network."""
+    """LORPMAN's step on Census's network against b plain ones.
+
+    Args:
+        conditions: How to measure.
+    """
     return step_row(census(), conditions)
 
 
 def resnet_step(conditions: Conditions) -> Measurement:
-    """CelebA's network; a quick run has it at half its width."""
+    """LORPMAN's step on CelebA's network against b plain ones.
+
+    Args:
+        conditions: How to measure; a quick run has the network at half its width.
+    """
     workload = resnet(width=32 if conditions.quick else 64)
     return step_row(workload, conditions, _HALF_WIDTH if conditions.quick else "")
 
 
 def vgg_step(conditions: Conditions) -> Measurement:
-    """Beside LORPMAN: PaMaL as it is publicly written, and ours."""
+    """LORPMAN's step on VGG-16 against b plain ones.
+
+    Beside it, PaMaL as it is publicly written, and ours.
+
+    Args:
+        conditions: How to measure; a quick run has the network at half its width.
+    """
     workload = vgg(width=32 if conditions.quick else 64)
     contenders = _contenders(workload)
     note = _HALF_WIDTH if conditions.quick else ""

@@ -35,6 +35,13 @@ class FitStep:
 
     It goes through the very functions that ``fit`` calls, but for the loader and the progress
     bar, and a test compares the weights it reaches with those that ``fit`` does.
+
+    Args:
+        spec: The settings: rule, optimiser, window and the rest.
+        model: The manifold that is trained.
+        tasks: Its m tasks.
+        batch: The mini-batch ``(x, y)`` of every step.
+        engine: Device, precision and whether to compile.
     """
 
     def __init__(
@@ -56,7 +63,7 @@ class FitStep:
         self.batches = iter(self.run.remaining_batches(_Endless(batch)))
 
     def __call__(self) -> Tensor:
-        """The losses ``[b, m]`` before the step."""
+        """Take one step; the losses ``[b, m]`` before it."""
         batch = next(self.batches)
         losses = train_step(self.run, batch, self.tasks, self.draw, self.window, epochs=1)
         self.run.finish_step(losses)

@@ -10,6 +10,10 @@ _WORDS = {"met": "met", "missed": "NOT met", "skipped": "skipped", "failed": "FA
 def format_number(value: float | None, unit: str) -> str:
     """A measured value with its unit.
 
+    Args:
+        value: The value; None if there is none.
+        unit: ``x`` for a ratio, ``s`` for seconds, ``%`` for a share.
+
     >>> format_number(0.913, "x"), format_number(0.0213, "%"), format_number(0.481, "s")
     ('0.91 x', '2.1 %', '0.48 s')
     >>> format_number(None, "x")
@@ -24,7 +28,14 @@ def format_number(value: float | None, unit: str) -> str:
 
 
 def cells_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The cells of every row, from the rows of a run's JSON."""
+    """The cells of every row of the table.
+
+    Args:
+        rows: The rows of a run's JSON.
+
+    Returns:
+        For each row its name, what it says, its target, its value and its status in words.
+    """
     return [
         (
             row["name"],

@@ -24,7 +24,14 @@ _CIFAR_WATCHED_PREFERENCES = 2
 
 
 def two_tasks(conditions: Conditions) -> Measurement:
-    """MultiMNIST's preset: evaluation at its preferences and the volume, against an epoch."""
+    """MultiMNIST's preset: evaluation at its preferences and the volume, against an epoch.
+
+    Args:
+        conditions: How to measure.
+
+    Returns:
+        The share of an epoch that watching takes.
+    """
     workload = lenet()
     training = workload.spec.training
     model = workload.manifold()
@@ -51,6 +58,12 @@ def twenty_tasks(conditions: Conditions) -> Measurement:
     Time grows with the images on both sides: a step is taken on fewer images per task, the
     evaluation at fewer preferences, and both are multiplied up. The volume itself is taken of a
     front of full size.
+
+    Args:
+        conditions: How to measure.
+
+    Returns:
+        The share of an epoch that watching takes.
     """
     spec = Spec.make("cifar100", "lorpman", 0, {"width": 16})
     training, tasks, model = spec.training, spec.tasks(), spec.build()

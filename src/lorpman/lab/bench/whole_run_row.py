@@ -17,6 +17,15 @@ def whole_run(conditions: Conditions) -> Measurement:
     Both are taken in one run: a step is timed each time ``fit`` takes one, and everything else
     (start, imports, data, the front after every epoch, checkpoints, the last evaluation,
     pictures) happens between them.
+
+    Args:
+        conditions: How to measure, and where the data is.
+
+    Returns:
+        The ratio.
+
+    Raises:
+        Skipped: If the run is quick, or MultiMNIST is not there.
     """
     if conditions.quick:
         raise Skipped("quick: the whole command takes minutes")

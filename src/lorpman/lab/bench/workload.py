@@ -25,6 +25,9 @@ class OneNormVGG16(nn.Module):
 
     The problem CIFAR-100 has one set of norm layers per task, since each task has images of its
     own. Here every task sees the same images, so there is one set.
+
+    Args:
+        width: The channels of the first layer, 64 in the paper.
     """
 
     def __init__(self, width: int = 64) -> None:
@@ -36,7 +39,11 @@ class OneNormVGG16(nn.Module):
         self.out_features = model.out_features
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[n, 3, 32, 32]`` to ``[n, out_features]``."""
+        """``[n, 3, 32, 32]`` to ``[n, out_features]``.
+
+        Args:
+            x: Images ``[n, 3, 32, 32]``.
+        """
         assert isinstance(self.norms, nn.ModuleList)
         for layer, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
             x = norm(conv(x)).relu()
@@ -50,12 +57,19 @@ class Workload:
     """A network, its tasks and a mini-batch, with the settings of a problem's preset."""
 
     spec: Spec
+    """The preset for LORPMAN."""
     network: Callable[[], nn.Module]
+    """Makes the network."""
     x: Tensor
+    """The inputs of the mini-batch, ``[n, ...]``."""
     targets: list[Tensor]
+    """One tensor ``[n]`` per task."""
     tasks: list[Task] = field(default_factory=list)
+    """The problem's tasks."""
     shared: SharedPrefixes = None
+    """Prefixes of the parameters that tasks share; None for the manifold's own choice."""
     channels_last: bool = True
+    """Whether ``fit`` gets images with the channels of a pixel side by side."""
 
     def plain_batch(self) -> Batch:
         """The mini-batch as PyTorch lays images out (NCHW)."""
@@ -67,13 +81,21 @@ class Workload:
         return next(iter(batches(data, len(self.x))))
 
     def manifold(self, method: str = "lorpman") -> Manifold:
-        """A manifold over the network, with the preset's settings for ``method``."""
+        """A manifold over the network, with the preset's settings for ``method``.
+
+        Args:
+            method: The name of the method.
+        """
         spec = self.spec_of(method)
         torch.manual_seed(0)
         return spec.method.manifold(self.network(), len(self.tasks), self.shared, spec.own)
 
     def spec_of(self, method: str) -> Spec:
-        """The preset for another method."""
+        """The preset for another method.
+
+        Args:
+            method: The name of the method.
+        """
         if method == self.spec.method.name:
             return self.spec
         return Spec.make(self.spec.problem, method, 0, {})
@@ -114,7 +136,11 @@ def from_preset(
 
 
 def lenet(batch: int | None = None) -> Workload:
-    """MultiMNIST: LeNet, 2 tasks, batch 256, b=4, r=8, orthogonality."""
+    """MultiMNIST: LeNet, 2 tasks, batch 256, b=4, r=8, orthogonality.
+
+    Args:
+        batch: How many images there are instead of the preset's 256.
+    """
     return from_preset("multimnist", (1, 28, 28), 10, batch=batch)
 
 
@@ -124,7 +150,12 @@ def census() -> Workload:
 
 
 def vgg(width: int = 64, batch: int = 64) -> Workload:
-    """CIFAR-100's settings: VGG-16, 20 tasks, b=2, r=8; ``batch`` images that all tasks see."""
+    """CIFAR-100's settings: VGG-16, 20 tasks, b=2, r=8, with images that all tasks see.
+
+    Args:
+        width: The channels of the first layer.
+        batch: How many images there are.
+    """
 
     def network() -> nn.Module:
         bottom = OneNormVGG16(width)
@@ -136,5 +167,10 @@ def vgg(width: int = 64, batch: int = 64) -> Workload:
 
 
 def resnet(width: int = 64, batch: int = 32) -> Workload:
-    """CelebA: ResNet-18 at 64x64, 40 tasks, b=3, r=32."""
+    """CelebA: ResNet-18 at 64x64, 40 tasks, b=3, r=32.
+
+    Args:
+        width: The channels of the first stage.
+        batch: How many images there are.
+    """
     return from_preset("celeba", (3, 64, 64), 2, {"width": width}, batch=batch)

@@ -12,8 +12,8 @@ def random_crop(images: Tensor, padding: int, generator: torch.Generator) -> Ten
 
     Args:
         images: ``[n, c, h, w]``.
-        padding: the largest distance, in pixels and in each direction.
-        generator: draws the distances.
+        padding: The largest distance, in pixels and in each direction.
+        generator: Draws the distances.
 
     Returns:
         ``[n, c, h, w]``, with black moved in.
@@ -33,8 +33,8 @@ def random_flip(
 
     Args:
         tensors: ``[n, ..., w]`` each, that belong together: images and their labels.
-        generator: draws the samples.
-        share: the chance of each sample to be mirrored.
+        generator: Draws the samples.
+        share: The chance of each sample to be mirrored.
 
     Returns:
         The tensors, mirrored along their last axis for the same samples.
@@ -56,8 +56,8 @@ def random_zoom(
         image: ``[3, h, w]``, interpolated bilinearly.
         label: ``[h, w]``; the nearest pixel counts, so that no class is invented.
         depth: ``[1, h, w]``, inverse; likewise.
-        scales: one of them is drawn.
-        generator: draws scale and place.
+        scales: One of them is drawn.
+        generator: Draws scale and place.
 
     Returns:
         Image, label and depth of the same sizes. What is nearer fills more of the picture, so
@@ -71,6 +71,7 @@ def random_zoom(
     window = (..., slice(top, top + h), slice(left, left + w))
     size = (height, width)
     image = functional.interpolate(image[window][None], size, mode="bilinear", align_corners=True)
+    # As floats, since torch interpolates no integers of 64 bits.
     label = functional.interpolate(label[window][None, None].float(), size, mode="nearest")
     depth = functional.interpolate(depth[window][None], size, mode="nearest")
     return image[0], label[0, 0].long(), depth[0] / scale

@@ -53,19 +53,19 @@ def load(
     """Inputs ``[n, 3, 64, 64]``, targets 40 times ``[n]`` of 0 and 1, from ``root/celeba``.
 
     Args:
-        root: the data directory.
-        colours: how images are prepared, see above.
-        size: the images' side.
-        limit: use only so many images, chosen at random in each part of the official partition
+        root: The data directory.
+        colours: How images are prepared, see above.
+        size: The images' side.
+        limit: Use only so many images, chosen at random in each part of the official partition
             in proportion; for small machines. Only these are read.
-        seed: of that choice.
-        progress: show a bar while the images are read for the first time.
+        seed: Of that choice.
+        progress: Show a bar while the images are read for the first time.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: a file is missing or damaged, or the limit is out of range.
+        UsageError: If a file is missing or damaged, or the limit is out of range.
     """
     if colours not in _RESAMPLING:
         raise unknown("colours", colours, _RESAMPLING)
@@ -75,6 +75,7 @@ def load(
     paths = [folder / "img_align_celeba" / names[i] for i in chosen.tolist()]
     x = _images(paths, folder, Path(root), colours, size, progress)
     splits = [
+        # Labels stay one tensor up to the transform: a batch is cut by one indexing, not by 40.
         Arrays(x, [labels[chosen]], (part[chosen] == i).nonzero()[:, 0], PrepareFaces(colours))
         for i in range(3)
     ]
@@ -87,6 +88,7 @@ class PrepareFaces:
     """A transform: bytes to floats, and labels ``[n, 40]`` to 40 times ``[n]``."""
 
     colours: str
+    """One of the two ways to prepare them, ``rgb`` or ``bgr``."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         each = list(targets[0].long().unbind(1))

@@ -49,21 +49,35 @@ class CodedColumn:
     """One field of all rows: its distinct values, sorted, and the index of each row's ``[n]``."""
 
     values: list[str]
+    """The distinct texts."""
     codes: Tensor
+    """For each row, the place of its text among them."""
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "CodedColumn":
-        """Of one cell per row, with spaces around it that do not count."""
+        """A column from its cells; spaces around their texts do not count.
+
+        Args:
+            cells: One text per row.
+        """
         clean = {cell: cell.strip() for cell in set(cells)}
         values = sorted(set(clean.values()))
         place = {value: i for i, value in enumerate(values)}
         code = {cell: place[value] for cell, value in clean.items()}
+        # Texts become numbers at once: hundreds of thousands of rows share a few texts.
         codes = np.fromiter(map(code.__getitem__, cells), np.int64, len(cells))
         return cls(values, torch.from_numpy(codes))
 
     @classmethod
     def join(cls, parts: Sequence["CodedColumn"]) -> "CodedColumn":
-        """The rows of several files, one after the other."""
+        """The rows of several files, one after the other.
+
+        Args:
+            parts: The same column of every file, each with codes of its own.
+
+        Returns:
+            One column, with one code for each text.
+        """
         values = sorted({value for part in parts for value in part.values})
         place = {value: i for i, value in enumerate(values)}
         moved = [torch.tensor([place[v] for v in part.values])[part.codes] for part in parts]
@@ -87,18 +101,18 @@ def load(
     70/10/20, and ``note`` says so. The scaling is fitted on all rows but the test rows.
 
     Args:
-        root: the data directory.
-        tasks: age (40 or more) and education (college or more), 468 inputs; or income (50,000
+        root: The data directory.
+        tasks: Age (40 or more) and education (college or more), 468 inputs; or income (50,000
             or more) and never married, 477 inputs.
-        leak: keep the income field among the inputs of the first choice; 466 inputs without.
-        masters_typo: count Masters as not educated, as the published numbers do.
-        seed: of the random split.
+        leak: Keep the income field among the inputs of the first choice; 466 inputs without.
+        masters_typo: Count Masters as not educated, as the published numbers do.
+        seed: Of the random split.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: the test file is missing, or a file is damaged.
+        UsageError: If the test file is missing, or a file is damaged.
     """
     if tasks not in TASKS:
         raise unknown("census tasks", tasks, TASKS)
@@ -152,13 +166,13 @@ def read(path: Path) -> Table:
     """Read one of the official files.
 
     Args:
-        path: the file; gzipped if its name ends in ``.gz``.
+        path: The file; gzipped if its name ends in ``.gz``.
 
     Returns:
         Its columns by field name, without the rows of the dropped household kind.
 
     Raises:
-        UsageError: the file is damaged.
+        UsageError: If the file is damaged.
     """
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -196,9 +210,9 @@ def encode(table: Table, inputs: Sequence[str], fitted: Tensor) -> Tensor:
     """The input matrix: numbers, then one column per value, then sex.
 
     Args:
-        table: all columns.
-        inputs: the names of those that are inputs.
-        fitted: the rows that numbers are standardised on, ``[k]``.
+        table: All columns.
+        inputs: The names of those that are inputs.
+        fitted: The rows that numbers are standardised on, ``[k]``.
 
     Returns:
         ``[n, columns]``.

@@ -69,19 +69,19 @@ def load(
     """Inputs 20 times ``[n, 3, 32, 32]``, targets 20 times ``[n]``, from ``root/cifar100``.
 
     Args:
-        root: the data directory; the files are in ``cifar100/cifar-100-python``.
-        validation: images of each task that are taken from its 2,500 for training.
-        seed: chooses them, and starts the generator of the augmentation.
-        augment: move (by up to 4 pixels) and mirror training images at random.
-        train: use only so many training images of each task, and
-        test: so many test images; for small machines.
-        channels_last: how batches lay images out.
+        root: The data directory; the files are in ``cifar100/cifar-100-python``.
+        validation: Images of each task that are taken from its 2,500 for training.
+        seed: Chooses them, and starts the generator of the augmentation.
+        augment: Move (by up to 4 pixels) and mirror training images at random.
+        train: Use only so many training images of each task, and
+        test: So many test images; for small machines.
+        channels_last: How batches lay images out.
 
     Returns:
         The three splits; a sample of one of them is an image of every task.
 
     Raises:
-        UsageError: a file is missing or damaged, or ``validation`` is out of range.
+        UsageError: If a file is missing or damaged, or ``validation`` is out of range.
     """
     folder = Path(root) / "cifar100" / "cifar-100-python"
     x, target, rows = _read(folder / "train", Path(root))
@@ -109,6 +109,7 @@ class PrepareImages:
     """A transform: bytes ``[n, 3, 32, 32]`` to normalised floats, augmented if it can draw."""
 
     generator: torch.Generator | None = None
+    """Draws the augmentation; None for none."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         if self.generator is not None:
@@ -163,13 +164,13 @@ def unpickle(path: Path) -> Any:
     array are allowed, nothing else.
 
     Args:
-        path: the file.
+        path: The file.
 
     Returns:
         What the pickle holds; text in it is bytes.
 
     Raises:
-        UsageError: the file is damaged, or would call something.
+        UsageError: If the file is damaged, or would call something.
     """
     try:
         return _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()

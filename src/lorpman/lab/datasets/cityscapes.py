@@ -39,19 +39,19 @@ def load(
     """Inputs ``[n, 3, 128, 256]``; targets class ``[n, 128, 256]``, depth ``[n, 1, 128, 256]``.
 
     Args:
-        root: the data directory; the files are below ``cityscapes``.
-        validation: scenes that are taken from the 2,975 for training. With None, the test
+        root: The data directory; the files are below ``cityscapes``.
+        validation: Scenes that are taken from the 2,975 for training. With None, the test
             scenes serve for validation too, as in one of the two published protocols; ``note``
             says so.
-        seed: chooses them, and starts the generator of the augmentation.
-        augment: zoom (by 1, 1.2 or 1.5) and mirror training scenes at random.
-        limit: train on so many scenes, for small machines.
+        seed: Chooses them, and starts the generator of the augmentation.
+        augment: Zoom (by 1, 1.2 or 1.5) and mirror training scenes at random.
+        limit: Train on so many scenes, for small machines.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: a file is missing or damaged, or a number is out of range.
+        UsageError: If a file is missing or damaged, or a number is out of range.
     """
     folder = Path(root) / "cityscapes"
     seen, unseen = (_tensors(folder / name, Path(root)) for name in ("train", "val"))
@@ -77,6 +77,7 @@ class PrepareScenes:
     """A transform: labels to integers, and everything zoomed and mirrored if it can draw."""
 
     generator: torch.Generator | None = None
+    """Draws the augmentation; None for none."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         label, depth = targets

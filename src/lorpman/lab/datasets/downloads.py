@@ -59,16 +59,16 @@ def download(
     with. A file that is already at ``target`` is checked and kept.
 
     Args:
-        url: where the file is; it must begin with https://, and so must all it redirects to.
-        target: where it goes; folders are made.
+        url: Where the file is; it must begin with https://, and so must all it redirects to.
+        target: Where it goes; folders are made.
         checksum: ``md5:...`` or ``sha256:...``.
-        progress: show a bar on standard error.
-        attempts: how often to try again, in a row, without receiving a byte.
-        wait: seconds before the first new attempt; doubled for each one after it.
-        timeout: seconds without a byte that count as a broken connection.
+        progress: Show a bar on standard error.
+        attempts: How often to try again, in a row, without receiving a byte.
+        wait: Seconds before the first new attempt; doubled for each one after it.
+        timeout: Seconds without a byte that count as a broken connection.
 
     Raises:
-        UsageError: the file cannot be had or written, is another one than expected, or another
+        UsageError: If the file cannot be had or written, is another one than expected, or another
             process is downloading it.
     """
     if not url.startswith("https://"):
@@ -114,11 +114,11 @@ def verify(path: Path, checksum: str) -> None:
     """Check a file that is there.
 
     Args:
-        path: the file.
+        path: The file.
         checksum: ``md5:...`` or ``sha256:...``.
 
     Raises:
-        UsageError: the file has another checksum.
+        UsageError: If the file has another checksum.
     """
     with path.open("rb") as file:
         other = _other_checksum(file, checksum)

@@ -9,9 +9,9 @@ def missing_file(path: Path, problem: str, root: Path) -> UsageError:
     """The error for a file that is not where it should be.
 
     Args:
-        path: where it should be.
-        problem: whose file it is; the message names the command that gets it.
-        root: the data directory.
+        path: Where it should be.
+        problem: Whose file it is; the message names the command that gets it.
+        root: The data directory.
 
     Returns:
         The error, to be raised.
@@ -23,8 +23,8 @@ def damaged_file(path: Path, what: str) -> UsageError:
     """The error for a file that is there but is not what it should be.
 
     Args:
-        path: the file.
-        what: the rest of a sentence that begins with its name, such as ``holds no rows``.
+        path: The file.
+        what: The rest of a sentence that begins with its name, such as ``holds no rows``.
 
     Returns:
         The error, to be raised.

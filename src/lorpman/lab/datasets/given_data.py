@@ -37,7 +37,7 @@ class Rows(Dataset[Any]):
         parts: ``(x, y)``, each of any structure; every tensor in it has the samples in front.
 
     Raises:
-        UsageError: the tensors have different lengths, or there are none.
+        UsageError: If the tensors have different lengths, or there are none.
     """
 
     gives_batches = True
@@ -71,10 +71,10 @@ class OfLoader(Dataset[Any]):
     be resumed; a :class:`SubsetRandomSampler` says which samples there are.
 
     Args:
-        loader: the loader.
+        loader: The loader.
 
     Raises:
-        UsageError: its dataset gives whole batches.
+        UsageError: If its dataset gives whole batches.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -88,6 +88,7 @@ class OfLoader(Dataset[Any]):
             self.dataset = Subset(self.dataset, list(sampler.indices))
             sampler = RandomSampler(self.dataset)
         self.collate_fn: Callable[[list[Any]], Any] = loader.collate_fn
+        # Ours does the same, and knows dataclasses too.
         if loader.collate_fn is default_collate:
             self.collate_fn = collate
         self.num_workers = loader.num_workers
@@ -121,11 +122,11 @@ class OfLoader(Dataset[Any]):
         """The loader's batches, as indices.
 
         Args:
-            batch_size: another size than the loader's; None for its own.
-            generator: takes the place of those that the samplers have.
+            batch_size: Another size than the loader's; None for its own.
+            generator: Takes the place of those that the samplers have.
 
         Raises:
-            UsageError: another size is asked for, where a sampler makes the batches.
+            UsageError: If another size is asked for, where a sampler makes the batches.
         """
         chosen = self._batches
         if batch_size is not None:
@@ -153,10 +154,10 @@ def as_dataset(given: Any) -> Dataset[Any]:
     """A dataset with a length, of what a person gave for a split.
 
     Args:
-        given: a dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
+        given: A dataset, a ``DataLoader``, a list of samples, or a pair ``(x, y)`` of tensors.
 
     Raises:
-        UsageError: it is something else, or has no length.
+        UsageError: If it is something else, or has no length.
     """
     if isinstance(given, DataLoader):
         return OfLoader(given)
@@ -164,6 +165,7 @@ def as_dataset(given: Any) -> Dataset[Any]:
         if len(given) != 2:
             raise UsageError(f"a split of tensors must be a pair (x, y), found {len(given)} parts")
         return Rows((given[0], given[1]))
+    # A stream cannot be shuffled, nor taken up again in the middle.
     if isinstance(given, IterableDataset) or not hasattr(given, "__getitem__"):
         raise UsageError(
             "a split must be a Dataset, a DataLoader, a list of samples or a pair (x, y) of "
@@ -179,7 +181,7 @@ def collate(samples: list[Any]) -> Any:
     """Samples of any structure as one batch, as torch's ``default_collate``, and dataclasses.
 
     Args:
-        samples: of one structure.
+        samples: Of one structure.
 
     >>> collate([({"a": 1.0}, [2]), ({"a": 3.0}, [4])])
     [{'a': tensor([1., 3.], dtype=torch.float64)}, [tensor([2, 4])]]
@@ -193,6 +195,7 @@ def collate(samples: list[Any]) -> Any:
         return {key: collate([sample[key] for sample in samples]) for key in first}
     if isinstance(first, tuple | list) and len({len(sample) for sample in samples}) == 1:
         columns = [collate(list(column)) for column in zip(*samples, strict=True)]
+        # A named tuple takes its fields one by one, not as one sequence.
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     return default_collate(samples)
 
@@ -201,8 +204,8 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` of each of its tensors and arrays in their place.
 
     Args:
-        function: from a tensor or an array.
-        value: of any structure: lists, tuples, dicts and dataclasses.
+        function: From a tensor or an array.
+        value: Of any structure: lists, tuples, dicts and dataclasses.
     """
     if isinstance(value, Tensor | np.ndarray):
         return function(value)
@@ -213,8 +216,8 @@ def map_columns(function: Callable[[Any], Any], batch: Any) -> Any:
     """``batch`` with ``function`` of each of its columns: its tensors, and its lists of texts.
 
     Args:
-        function: from a tensor ``[n, ...]``, or a list of n texts.
-        batch: of any structure: lists, tuples, dicts and dataclasses.
+        function: From a tensor ``[n, ...]``, or a list of n texts.
+        batch: Of any structure: lists, tuples, dicts and dataclasses.
 
     >>> map_columns(len, {"age": torch.zeros(2), "name": ["Ada", "Alan"]})
     {'age': 2, 'name': 2}
@@ -229,7 +232,7 @@ def has_only_columns(batch: Any) -> bool:
     """Whether single samples can be cut out of a batch; not of one such as a joined graph.
 
     Args:
-        batch: of any structure.
+        batch: Of any structure.
     """
     if isinstance(batch, Tensor | np.ndarray | str | int | float | None):
         return True

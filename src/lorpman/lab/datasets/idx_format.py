@@ -15,15 +15,15 @@ def find(folder: Path, name: str, problem: str) -> Path:
     """The file of that name, plain or gzipped.
 
     Args:
-        folder: where to look.
-        name: without ``.gz``.
-        problem: whose file it is, for the message.
+        folder: Where to look.
+        name: Without ``.gz``.
+        problem: Whose file it is, for the message.
 
     Returns:
         Its path.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: If there is neither.
     """
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
@@ -35,14 +35,14 @@ def read(path: Path, dimensions: int) -> Tensor:
     """The content of an idx file of bytes.
 
     Args:
-        path: the file; gzipped if its name ends in ``.gz``.
-        dimensions: how many it must have.
+        path: The file; gzipped if its name ends in ``.gz``.
+        dimensions: How many it must have.
 
     Returns:
         A tensor of bytes with the shape that the file states.
 
     Raises:
-        UsageError: the file is not whole, or something else.
+        UsageError: If the file is not whole, or something else.
     """
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -56,4 +56,5 @@ def read(path: Path, dimensions: int) -> Tensor:
     expected = header + int(np.prod(shape))
     if len(raw) != expected:
         raise damaged_file(path, f"is truncated or too long: {len(raw)} bytes, expected {expected}")
+    # A copy, since torch warns of memory that cannot be written to.
     return torch.from_numpy(np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy())

@@ -21,13 +21,13 @@ def decode_images(
     """Read images as RGB and resize them.
 
     Args:
-        paths: the files.
-        out: bytes ``[n, 3, h, w]``, where they go; its size is theirs.
+        paths: The files.
+        out: Bytes ``[n, 3, h, w]``, where they go; its size is theirs.
         resample: Pillow's filter.
-        progress: show a bar.
+        progress: Show a bar.
 
     Raises:
-        UsageError: some files cannot be read; all are tried before it names them.
+        UsageError: If some files cannot be read; all are tried before it names them.
     """
     size = (out.shape[3], out.shape[2])
 

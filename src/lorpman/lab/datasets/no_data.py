@@ -9,7 +9,7 @@ def load(steps: int) -> Splits:
     """Inputs ``[n, 1]`` and two targets ``[n, 1]`` of zeros.
 
     Args:
-        steps: training samples; with a batch size of 1, as many steps as an epoch has.
+        steps: Training samples; with a batch size of 1, as many steps as an epoch has.
 
     Returns:
         Splits with one sample each for validation and test.

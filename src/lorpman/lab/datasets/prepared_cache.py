@@ -50,11 +50,11 @@ class Preparation:
     """What a cache file was made from; two of them are one if their keys are equal.
 
     Args:
-        name: the problem, the beginning of the file's name.
-        version: raised whenever the code that prepares changes its result.
-        source: a checksum of the source files, see :func:`content_checksum` and
+        name: The problem, the beginning of the file's name.
+        version: Raised whenever the code that prepares changes its result.
+        source: A checksum of the source files, see :func:`content_checksum` and
             :func:`listing_checksum`.
-        options: everything else that the result depends on.
+        options: Everything else that the result depends on.
     """
 
     name: str
@@ -87,7 +87,7 @@ def content_checksum(paths: Iterable[Path]) -> str:
     """SHA-256 of the files' names and contents; for sources of a few hundred megabytes.
 
     Args:
-        paths: the files, in an order that is always the same.
+        paths: The files, in an order that is always the same.
 
     Returns:
         Hexadecimal digits.
@@ -104,7 +104,7 @@ def listing_checksum(paths: Iterable[Path]) -> str:
     """SHA-256 of names, sizes and times of change; for sources of very many files.
 
     Args:
-        paths: the files, in an order that is always the same.
+        paths: The files, in an order that is always the same.
 
     Returns:
         Hexadecimal digits.
@@ -120,14 +120,14 @@ def cached(preparation: Preparation, build: Callable[[], Tensors]) -> Tensors:
     """The tensors that ``build`` returns, from the cache if they are there.
 
     Args:
-        preparation: what they are made from.
-        build: makes them, where the cache does not have them.
+        preparation: What they are made from.
+        build: Makes them, where the cache does not have them.
 
     Returns:
         Memory-mapped tensors by name; changes to them do not reach the file.
 
     Raises:
-        UsageError: the cache cannot be written or has no room.
+        UsageError: If the cache cannot be written or has no room.
     """
     if (tensors := _open(preparation.path)) is not None:
         return tensors
@@ -149,15 +149,15 @@ def cached_in_place(
     For data that need not fit in memory.
 
     Args:
-        preparation: what the tensors are made from.
-        layout: their shapes and types.
-        fill: gets tensors that are mapped to the new file, and writes into them.
+        preparation: What the tensors are made from.
+        layout: Their shapes and types.
+        fill: Gets tensors that are mapped to the new file, and writes into them.
 
     Returns:
         Memory-mapped tensors by name; changes to them do not reach the file.
 
     Raises:
-        UsageError: the cache cannot be written or has no room.
+        UsageError: If the cache cannot be written or has no room.
     """
     path = preparation.path
     if (tensors := _open(path)) is not None:
@@ -257,6 +257,7 @@ def _open(path: Path) -> Tensors | None:
         expected = int(header["__metadata__"]["crc32"], 16)
         if end <= _CHECKED_BYTES and _crc(path, start) != expected:
             return None
+        # Copy on write: nobody who changes a tensor in place can change the cache.
         return _tensors(path, "c")
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -21,9 +21,9 @@ class ProcessShares(Sampler[list[int]]):
     batch: what cannot be shared out evenly, at the end of a pass, is left out.
 
     Args:
-        whole: the batches of all processes together, as indices.
-        rank: the number of this process.
-        world: how many processes there are.
+        whole: The batches of all processes together, as indices.
+        rank: The number of this process.
+        world: How many processes there are.
 
     >>> whole = BatchSampler(range(10), 4, drop_last=False)
     >>> list(ProcessShares(whole, 0, 2)), list(ProcessShares(whole, 1, 2))
@@ -47,7 +47,7 @@ def samples_per_batch(dataset: Dataset[Any]) -> int | None:
     """How many samples a step has, where no setting says it.
 
     Args:
-        dataset: what is learned from.
+        dataset: What is learned from.
 
     Returns:
         None where a sampler of a loader decides it, batch for batch.
@@ -67,18 +67,18 @@ def shared_batches(
     Those of a loader are as it has them, others are shuffled.
 
     Args:
-        dataset: what to read.
-        batch_size: of the batches of all processes together; None for those of a loader, where
+        dataset: What to read.
+        batch_size: Of the batches of all processes together; None for those of a loader, where
             the dataset is of one, and else for :data:`USUAL_BATCH`.
-        generator: draws the order; in the same state in every process.
-        rank: the number of this process.
-        world: how many processes there are.
+        generator: Draws the order; in the same state in every process.
+        rank: The number of this process.
+        world: How many processes there are.
 
     Returns:
         A loader with this process's share.
 
     Raises:
-        UsageError: a loader's batches cannot have this size, or cannot be shared.
+        UsageError: If a loader's batches cannot have this size, or cannot be shared.
     """
     if not isinstance(dataset, OfLoader) and world == 1:
         return batches(dataset, batch_size or USUAL_BATCH, shuffle=True, generator=generator)

@@ -23,9 +23,9 @@ class SourceFile:
     """One original file.
 
     Args:
-        path: where it goes, below the data directory.
-        url: its direct link.
-        checksum: of the file as downloaded: ``sha256:...``, or ``md5:...`` where that is all that
+        path: Where it goes, below the data directory.
+        url: Its direct link.
+        checksum: Of the file as downloaded: ``sha256:...``, or ``md5:...`` where that is all that
             its publisher states.
         content: ``sha256:...`` of what is inside a gzip file. It also knows files that were
             unpacked, or compressed anew (as Linux distributions do).
@@ -42,12 +42,12 @@ class Source:
     """The files of one problem: with links, or with words on how to get them by hand.
 
     Args:
-        files: what is downloaded.
-        manual: which files to get by hand and where to put them, since there are no links, or no
+        files: What is downloaded.
+        manual: Which files to get by hand and where to put them, since there are no links, or no
             checksum by which to know what came; ``{root}`` stands for the data directory.
-        by_hand: those files, where there are others that can be downloaded.
-        unpack: takes the files out of a downloaded archive.
-        unpacked: what it takes out. Where all of these are there, nothing is downloaded.
+        by_hand: Those files, where there are others that can be downloaded.
+        unpack: Takes the files out of a downloaded archive.
+        unpacked: What it takes out. Where all of these are there, nothing is downloaded.
     """
 
     files: tuple[SourceFile, ...] = ()
@@ -61,15 +61,15 @@ def obtain(problem: str, root: Path, progress: bool = True) -> str:
     """Get and check the files of a problem.
 
     Args:
-        problem: its name.
-        root: the data directory.
-        progress: show a bar for each download.
+        problem: Its name.
+        root: The data directory.
+        progress: Show a bar for each download.
 
     Returns:
         What there is to say: how many files were checked, or how to get them by hand.
 
     Raises:
-        UsageError: the problem has no files, or one of them cannot be had or is another one.
+        UsageError: If the problem has no files, or one of them cannot be had or is another one.
     """
     if problem not in SOURCES:
         raise unknown("problem with data", problem, SOURCES)
@@ -151,12 +151,14 @@ def _unpack_cifar(root: Path) -> None:
                 _take_out(tar, file, root)
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError) as error:
         raise UsageError(f"{archive}: {error}; delete it and run this again") from None
+    # Its members are checked one by one from now on; the archive would only take space.
     archive.unlink()
 
 
 def _take_out(tar: tarfile.TarFile, file: SourceFile, root: Path) -> None:
     """Write one member to where it goes, under its own name only when it is checked."""
     target = root / file.path
+    # By the names that we know, so that an archive cannot choose where its files go.
     member = tar.getmember(file.path.removeprefix("cifar100/"))
     content = tar.extractfile(member) if member.isfile() else None
     if content is None or member.size > _LARGEST_MEMBER:
@@ -178,6 +180,11 @@ def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
         for name, (md5, sha256) in known.items()
     )
     return Source(tuple(files))
+
+
+def _both(*sources: Source) -> Source:
+    """The files of several sources, for a problem that is made of all of them."""
+    return Source(tuple(file for source in sources for file in source.files))
 
 
 _MNIST = {
@@ -220,9 +227,13 @@ _FASHION = {
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _CENSUS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld"
 
+_DIGITS = _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST)
+_GARMENTS = _idx("fashion", _FASHION_URL, _FASHION)
+
 SOURCES = {
-    "multimnist": _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST),
-    "multifashion": _idx("fashion", _FASHION_URL, _FASHION),
+    "multimnist": _DIGITS,
+    "multifashion": _GARMENTS,
+    "multifashion-mnist": _both(_DIGITS, _GARMENTS),
     "census": Source(
         (
             SourceFile(

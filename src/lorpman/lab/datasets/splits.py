@@ -26,12 +26,15 @@ class Arrays(Dataset[Batch]):
     so: by torch's own convention ``__getitems__`` gives a list of samples.
 
     Args:
-        x: inputs, of any type; may be memory-mapped.
-        targets: one tensor per task.
-        rows: the samples that belong to this split, ``[k]``; all if not given. Several splits
+        x: Inputs, of any type; may be memory-mapped.
+        targets: One tensor per task.
+        rows: The samples that belong to this split, ``[k]``; all if not given. Several splits
             can so share one large tensor.
-        transform: applied to each batch, for instance to turn bytes into floats.
-        channels_last: how :func:`batches` lays images out.
+        transform: Applied to each batch, for instance to turn bytes into floats.
+        channels_last: How :func:`batches` lays images out.
+
+    Raises:
+        ValueError: If the inputs and the targets have different lengths.
     """
 
     gives_batches = True
@@ -77,11 +80,11 @@ class TaskArrays(Dataset[Batch]):
     Index ``j`` stands for sample ``rows[i, j]`` of each task ``i``.
 
     Args:
-        x: the inputs of all tasks, ``[n, ...]``.
-        target: their targets, ``[n]``.
-        rows: the samples of each task, ``[m, length]``.
-        transform: applied to all inputs of a batch at once, ``[m * k, ...]``.
-        channels_last: how :func:`batches` lays images out.
+        x: The inputs of all tasks, ``[n, ...]``.
+        target: Their targets, ``[n]``.
+        rows: The samples of each task, ``[m, length]``.
+        transform: Applied to all inputs of a batch at once, ``[m * k, ...]``.
+        channels_last: How :func:`batches` lays images out.
     """
 
     gives_batches = True
@@ -108,6 +111,7 @@ class TaskArrays(Dataset[Batch]):
         return [part[0] for part in x], [y[0] for y in targets]
 
     def __getitems__(self, indices: Sequence[int] | Tensor) -> Batch:
+        # [m, k]: the same places in the list of every task.
         chosen = self.rows[:, torch.as_tensor(indices)]
         x = self.x.index_select(0, chosen.flatten())
         targets = list(self.target[chosen])
@@ -132,14 +136,14 @@ class Splits:
     sample is ``(x, y)`` with one target per task in ``y``.
 
     Args:
-        train: what is learned from.
-        validation: what settings are chosen on.
-        test: what is reported.
-        note: how these splits differ from the official ones, if they do: one sentence that can
+        train: What is learned from.
+        validation: What settings are chosen on.
+        test: What is reported.
+        note: How these splits differ from the official ones, if they do: one sentence that can
             stand beside every number that comes from them.
 
     Raises:
-        UsageError: one of the splits is empty, or is no data, or validation or test is a loader
+        UsageError: If one of the splits is empty, or is no data, or validation or test is a loader
             that does not read every sample once.
     """
 
@@ -170,9 +174,9 @@ def random_partition(
     """A random partition of ``0..n-1``.
 
     Args:
-        n: how many there are.
-        fractions: of the parts; the last part takes what rounding leaves over.
-        generator: draws the partition.
+        n: How many there are.
+        fractions: Of the parts; the last part takes what rounding leaves over.
+        generator: Draws the partition.
 
     Returns:
         The parts, ``[n_i]`` each; sorted, so that reading them in order reads memory in order.
@@ -189,7 +193,12 @@ def random_partition(
 
 
 def bytes_to_unit(x: Tensor, targets: list[Tensor]) -> Batch:
-    """A transform: images of bytes ``[n, c, h, w]`` to floats in 0..1."""
+    """A transform: images of bytes ``[n, c, h, w]`` to floats in 0..1.
+
+    Args:
+        x: The images.
+        targets: One tensor per task, passed on as they are.
+    """
     return x.to(torch.float32) / 255, targets
 
 
@@ -224,10 +233,10 @@ def batches(
 
     Args:
         dataset: :class:`Arrays`, :class:`TaskArrays` or any other one.
-        batch_size: samples per batch, or as many as a loader that was given has, if these are
+        batch_size: Samples per batch, or as many as a loader that was given has, if these are
             fewer; the last batch has what is left.
-        shuffle: in another order in every pass.
-        generator: draws that order.
+        shuffle: In another order in every pass.
+        generator: Draws that order.
 
     Returns:
         An ordinary ``DataLoader``.
@@ -248,7 +257,7 @@ def collate_fn(dataset: Dataset[Any]) -> Callable[[Any], Any]:
     """What makes a batch of what a dataset gives for a list of indices.
 
     Args:
-        dataset: any.
+        dataset: Any.
     """
     if getattr(dataset, "gives_batches", False):
         return _channels_last if getattr(dataset, "channels_last", True) else _as_it_is
@@ -260,9 +269,9 @@ def first_batches(dataset: Dataset[Batch], samples: int, batch_size: int = 1000)
     """The beginning of a dataset, held in memory.
 
     Args:
-        dataset: what to read.
-        samples: at least so many, unless the dataset has fewer; the last batch is a whole one.
-        batch_size: samples per batch.
+        dataset: What to read.
+        samples: At least so many, unless the dataset has fewer; the last batch is a whole one.
+        batch_size: Samples per batch.
 
     Returns:
         Ready batches.

@@ -46,18 +46,18 @@ def load(
     The images are split 70/10/20 at random.
 
     Args:
-        root: the data directory; images lie anywhere below ``utkface``.
-        odd_names: what to do with files whose names do not hold three labels.
-        size: the images' side.
-        limit: use only so many images, chosen at random; for small machines.
-        seed: of the choice and the split; the default is the one that all results use.
-        progress: show a bar while the images are read for the first time.
+        root: The data directory; images lie anywhere below ``utkface``.
+        odd_names: What to do with files whose names do not hold three labels.
+        size: The images' side.
+        limit: Use only so many images, chosen at random; for small machines.
+        seed: Of the choice and the split; the default is the one that all results use.
+        progress: Show a bar while the images are read for the first time.
 
     Returns:
         The three splits.
 
     Raises:
-        UsageError: there are no images, some cannot be read, or the limit is out of range.
+        UsageError: If there are no images, some cannot be read, or the limit is out of range.
     """
     paths, labels = _labelled(Path(root), odd_names)
     preparation = Preparation("utkface", VERSION, listing_checksum(paths), {"size": size})

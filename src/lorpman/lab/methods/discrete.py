@@ -17,7 +17,7 @@ from lorpman.manifold.film import Film
 from lorpman.manifold.finite import Population, rays
 from lorpman.manifold.learned_preferences import Learned
 from lorpman.manifold.low_rank import LowRank
-from lorpman.preference import grid
+from lorpman.preference import grid, in_turn
 from lorpman.rules.base import Rule
 from lorpman.rules.objective import Linear
 
@@ -69,7 +69,8 @@ class RetrainSettings(SettingsGroup):
     """Retraining's settings."""
 
     members: int | None = Field(None, ge=1)
-    """Networks; default: 5, or one per task and one for equal weights where that is more."""
+    """Networks, on a grid; default: 5 for up to three tasks, else one for equal weights and two for
+    each task, at weights 0.3 and 1."""
 
 
 def _population(
@@ -81,9 +82,12 @@ def _population(
 def _one_per_preference(
     network: nn.Module, num_tasks: int, shared: SharedPrefixes, settings: RetrainSettings
 ) -> Manifold:
-    members = settings.members or max(5, num_tasks + 1)
+    if settings.members is None and num_tasks > 3:
+        alphas = in_turn(num_tasks)
+    else:
+        alphas = grid(num_tasks, settings.members or 5)
     # From one start, as the same script run k times would: a pretrained network stays one.
-    return Population(network, grid(num_tasks, members), shared, independent=False)
+    return Population(network, alphas, shared, independent=False)
 
 
 def _learned_preferences(

@@ -25,16 +25,16 @@ class Method:
     The rows are in ``continuous.py``, ``discrete.py`` and ``single.py``, by ``kind``.
 
     Args:
-        name: what ``--method`` takes.
-        summary: one line for ``lorpman methods``, with the venue of its paper.
+        name: What ``--method`` takes.
+        summary: One line for ``lorpman methods``, with the venue of its paper.
         kind: ``continuous`` gives a network for every preference, ``discrete`` a finite set of
             networks, ``single`` one network (or one per task) that knows no preference.
-        settings: the settings that only this method has.
-        manifold: makes the manifold from (network, number of tasks, shared prefixes, settings).
-        rule: makes the rule from the settings.
-        sampler: makes what draws the preferences of a training step from the settings; without
+        settings: The settings that only this method has.
+        manifold: Makes the manifold from (network, number of tasks, shared prefixes, settings).
+        rule: Makes the rule from the settings.
+        sampler: Makes what draws the preferences of a training step from the settings; without
             one, the setting ``sampling`` or the manifold decides.
-        defaults: settings that belong to the method whatever the problem. They stand above what
+        defaults: Settings that belong to the method whatever the problem. They stand above what
             a preset sets for all methods, and below what it sets for this one.
     """
 

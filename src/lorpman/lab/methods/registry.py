@@ -31,18 +31,20 @@ def get_method(name: str) -> Method:
     """Look a method up.
 
     Args:
-        name: one of :func:`method_names`.
+        name: One of :func:`method_names`.
 
     Returns:
         The row of that name.
 
     Raises:
-        UsageError: there is no such method (the message suggests the nearest name), or the
+        UsageError: If there is no such method (the message suggests the nearest name), or the
             package that adds it cannot be imported.
 
     >>> get_method("lorpman").kind
     'continuous'
     """
+    if not isinstance(name, str):
+        raise unknown("method", name, method_names())
     if name in METHODS:
         return METHODS[name]
     if name in added_names("lorpman.methods"):

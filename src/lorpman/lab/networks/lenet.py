@@ -10,6 +10,10 @@ def lenet(num_tasks: int = 2, num_classes: int = 10) -> SharedBottom:
 
     Pooling comes before ReLU (the two commute; this order does a quarter of the work). The two
     layers of a head have a ReLU between them: without it they would be one linear map.
+
+    Args:
+        num_tasks: The number of heads.
+        num_classes: The outputs of each head.
     """
     bottom = nn.Sequential(
         nn.Conv2d(1, 10, 5),

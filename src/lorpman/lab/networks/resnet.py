@@ -12,6 +12,12 @@ class Block(nn.Module):
     """Two 3x3 convolutions beside a shortcut: ``[n, inputs, h, w]`` to ``[n, outputs, h/s, w/s]``.
 
     The channel dropout sits between the first ReLU and the second convolution.
+
+    Args:
+        inputs: Channels that come in.
+        outputs: Channels that go out.
+        stride: Of the first convolution, s above: 2 halves height and width.
+        dropout: The part of the channels that is dropped while training.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, dropout: float) -> None:
@@ -28,7 +34,11 @@ class Block(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block's output, after its last ReLU."""
+        """The block's output, after its last ReLU.
+
+        Args:
+            x: Features ``[n, inputs, h, w]``.
+        """
         inner = self.dropout(self.norm1(self.conv1(x)).relu())
         return (self.norm2(self.conv2(inner)) + self.shortcut(x)).relu()
 
@@ -42,6 +52,14 @@ class ResNet18(nn.Module):
 
     Dropout, if asked for, drops whole channels: ``dropout / 2`` after the stem, ``dropout`` in
     each block and after pooling. CelebA uses 0.5.
+
+    Args:
+        width: Channels of the first stage; each further stage has twice as many.
+        size: Height and width of the images, a multiple of 32.
+        dropout: The part of the channels that is dropped while training.
+
+    Raises:
+        UsageError: If the width is below 1, or the size no multiple of 32.
     """
 
     stages = ("stage1", "stage2", "stage3", "stage4")
@@ -68,7 +86,11 @@ class ResNet18(nn.Module):
         self.pool = nn.Sequential(nn.AvgPool2d(4), nn.Dropout2d(dropout), nn.Flatten())
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[n, 3, size, size]`` to ``[n, out_features]``."""
+        """``[n, 3, size, size]`` to ``[n, out_features]``.
+
+        Args:
+            x: Images ``[n, 3, size, size]``.
+        """
         x = self.stage1(self.stem(x))
         return self.pool(self.stage4(self.stage3(self.stage2(x))))
 

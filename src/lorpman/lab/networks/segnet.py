@@ -18,6 +18,12 @@ class SegNet(nn.Module):
     Each of the five encoder levels ends with a max-pool of 2; the decoder level of the same
     size puts the values back where the maxima were. All ten levels end with a ReLU (names in
     ``stages``).
+
+    Args:
+        width: Channels of the finest level.
+
+    Raises:
+        UsageError: If the width is below 1.
     """
 
     stages = tuple(f"{half}.{level}" for half in ("encoder", "decoder") for level in range(5))
@@ -37,7 +43,11 @@ class SegNet(nn.Module):
         self.pool = nn.MaxPool2d(2, return_indices=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[n, 3, h, w]`` to ``[n, width, h, w]``."""
+        """``[n, 3, h, w]`` to ``[n, width, h, w]``.
+
+        Args:
+            x: Images ``[n, 3, h, w]``.
+        """
         places = []
         for level in self.encoder:
             x, place = self.pool(level(x))

@@ -36,7 +36,7 @@ class TaskNormVGG16(nn.Module):
         width: The channels of the first convolution.
 
     Raises:
-        UsageError: if one of them is below 1.
+        UsageError: If one of them is below 1.
     """
 
     stages = ("pools.0", "pools.1", "pools.2", "pools.3", "average")
@@ -59,7 +59,14 @@ class TaskNormVGG16(nn.Module):
         self.average = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
     def forward(self, x: Sequence[Tensor]) -> Sequence[Tensor]:
-        """One batch per task, through the convolutions together and the norms apart."""
+        """One batch per task, through the convolutions together and the norms apart.
+
+        Args:
+            x: Images ``[n_i, 3, 32, 32]`` for each task i.
+
+        Returns:
+            Features ``[n_i, out_features]`` for each task.
+        """
         sizes = [len(part) for part in x]
         # Together, since 20 small batches would leave a convolution mostly waiting.
         h = torch.cat(list(x))
@@ -80,6 +87,10 @@ class TaskNormNetwork(nn.Module):
 
     It differs from ``SharedBottom`` in that the bottom always gets the list of batches: one
     tensor ``[n, ...]`` stands for the same batch for every task.
+
+    Args:
+        bottom: Takes and gives a sequence with one batch per task.
+        heads: One module per task, on the features of its batch.
     """
 
     def __init__(self, bottom: nn.Module, heads: Sequence[nn.Module]) -> None:
@@ -88,7 +99,11 @@ class TaskNormNetwork(nn.Module):
         self.heads = nn.ModuleList(heads)
 
     def forward(self, x: Inputs) -> list[Tensor]:
-        """``[n, ...]`` or one ``[n_i, ...]`` per task, to one output per task."""
+        """``[n, ...]`` or one ``[n_i, ...]`` per task, to one output per task.
+
+        Args:
+            x: One batch for all tasks, or one for each.
+        """
         parts = [x] * len(self.heads) if isinstance(x, Tensor) else x
         check_one_per_task(parts, len(self.heads))
         features = self.bottom(parts)

@@ -22,11 +22,15 @@ _SIZE = 10
 def vlmop2(x: Tensor) -> Tensor:
     """``f = 1 - exp(-|x -+ 1 / sqrt(n)|^2)`` at ``x [..., n]``: a concave front, ``[..., 2]``.
 
+    Args:
+        x: The points.
+
     >>> vlmop2(torch.full((4,), 0.5))
     tensor([0.0000, 0.9817])
     """
     centre = 1 / math.sqrt(x.shape[-1])
     distances = torch.stack([(x - centre).square().sum(-1), (x + centre).square().sum(-1)], -1)
+    # 1 - exp(-d) would lose all digits near its minimum, where d is tiny.
     return -torch.expm1(-distances)
 
 
@@ -34,6 +38,9 @@ def zdt1(x: Tensor) -> Tensor:
     """``f = (x_1, g (1 - sqrt(x_1 / g)))`` for ``x [..., n]`` in the unit box, ``[..., 2]``.
 
     ``g = 1 + 9 mean(x_2, ..., x_n)``, so the front is ``f_2 = 1 - sqrt(f_1)``, at ``g = 1``.
+
+    Args:
+        x: The points.
     """
     first, g = x[..., 0], 1 + 9 * x[..., 1:].mean(-1)
     # The slope of the root is infinite at zero; a hair above, it is finite.
@@ -42,6 +49,9 @@ def zdt1(x: Tensor) -> Tensor:
 
 def zdt2(x: Tensor) -> Tensor:
     """As :func:`zdt1`, but ``f_2 = g (1 - (x_1 / g)^2)``: the front ``1 - f_1^2`` is concave.
+
+    Args:
+        x: The points.
 
     >>> zdt2(torch.tensor([0.5, 0.0, 0.0]))
     tensor([0.5000, 0.7500])
@@ -54,6 +64,9 @@ def quadratic(x: Tensor) -> Tensor:
     """``f = |x -+ a|^2`` with ``|2 a| = 1`` at ``x [..., n]``, ``[..., 2]``.
 
     The front is convex: ``sqrt(f_1) + sqrt(f_2) = 1``.
+
+    Args:
+        x: The points.
     """
     a = 0.5 / math.sqrt(x.shape[-1])
     return torch.stack([(x - a).square().sum(-1), (x + a).square().sum(-1)], -1)
@@ -64,6 +77,9 @@ def ellipses(x: Tensor) -> Tensor:
 
     With ``|2 a| = 1``, at ``x [..., n]``, ``[..., 2]``. The front is convex; the set of best
     points is a curve, since the two bowls are long in different directions.
+
+    Args:
+        x: The points.
     """
     a, first, second = _bowls(x)
     f = [(first * (x - a).square()).sum(-1), (second * (x + a).square()).sum(-1)]
@@ -89,15 +105,15 @@ class KnownFront:
     """Two objectives of a point, and their front.
 
     Args:
-        objectives: from points ``[..., n]`` to losses ``[..., 2]``.
-        front: points of the front ``[k, 2]`` at ``t [k]`` from 0 (best ``f_2``) to 1 (best
+        objectives: From points ``[..., n]`` to losses ``[..., 2]``.
+        front: Points of the front ``[k, 2]`` at ``t [k]`` from 0 (best ``f_2``) to 1 (best
             ``f_1``).
-        size: how many numbers a point has.
-        start: fresh points are uniform in a cube of this half width (see :class:`Point` for a
+        size: How many numbers a point has.
+        start: Fresh points are uniform in a cube of this half width (see :class:`Point` for a
             box).
-        box: whether points lie in the unit box.
-        worst: a loss beyond every point of the front, the reference of the hypervolume.
-        summary: one line for ``lorpman problems``.
+        box: Whether points lie in the unit box.
+        worst: A loss beyond every point of the front, the reference of the hypervolume.
+        summary: One line for ``lorpman problems``.
     """
 
     objectives: Callable[[Tensor], Tensor]
@@ -170,6 +186,11 @@ class Point(nn.Module):
     its slope there is zero, so that a point on a bound may stay. There the first number, which
     decides the place on the front, starts anywhere, and the others near zero: from farther
     away, methods of common descent stop at ``f_1 = 0``, which is weakly optimal.
+
+    Args:
+        size: The number n of coordinates.
+        start: The learned numbers start at random within this distance of zero.
+        box: Whether the point stays in the unit box.
     """
 
     def __init__(self, size: int, start: float, box: bool) -> None:
@@ -190,7 +211,11 @@ class Point(nn.Module):
         return self.numbers[0].sin().square() if self.box else self.numbers[0]
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        """The point for every sample and both tasks, twice ``[len(x), n]``."""
+        """The point for every sample and both tasks, twice ``[len(x), n]``.
+
+        Args:
+            x: The samples, of which only the number counts.
+        """
         return [self.point().expand(len(x), -1)] * 2
 
 
@@ -199,8 +224,8 @@ def distance_to_front(losses: Tensor, known: KnownFront, n: int = 20_001) -> Ten
 
     Args:
         losses: ``[k, 2]``.
-        known: the front.
-        n: the number of points that stand for it.
+        known: The front.
+        n: The number of points that stand for it.
 
     Returns:
         Euclidean distances, ``[k]``.
@@ -210,7 +235,11 @@ def distance_to_front(losses: Tensor, known: KnownFront, n: int = 20_001) -> Ten
 
 
 def make_problem(name: str) -> Problem:
-    """The problem with that known front, one of :data:`KNOWN`."""
+    """The problem with that known front, one of :data:`KNOWN`.
+
+    Args:
+        name: One of :data:`KNOWN`.
+    """
     known = KNOWN[name]
     return Problem(
         name=name,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lorpman.errors import UsageError, unknown
+from lorpman.errors import UsageError, check_kind, unknown
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.problems.registry import get_problem, problem_names
 
@@ -25,12 +25,13 @@ def find_problem(named: str | Problem) -> Problem:
     """The problem that a person means.
 
     Args:
-        named: a name of :func:`~lorpman.lab.problems.registry.problem_names`, ``mine.py``,
+        named: A name of :func:`~lorpman.lab.problems.registry.problem_names`, ``mine.py``,
             ``mine.py:NAME`` (default: PROBLEM), ``package.module:NAME``, or a problem.
 
     Raises:
-        UsageError: there is none, its code fails, or its name belongs to another problem.
+        UsageError: If there is none, its code fails, or its name belongs to another problem.
     """
+    check_kind("problem", named, (str, Problem), "an lp.Problem, its name or its file")
     if isinstance(named, str) and named in problem_names():
         return get_problem(named)
     problem = named if isinstance(named, Problem) else _import_problem(named)
@@ -46,7 +47,7 @@ def as_people_write(problem: Problem) -> str:
     """What names a problem on the command line, as short as a shell in this folder takes it.
 
     Args:
-        problem: what :func:`find_problem` gave.
+        problem: What :func:`find_problem` gave.
     """
     file, _, variable = problem.reference.rpartition(":")
     if not file.endswith(".py"):
@@ -96,9 +97,11 @@ def _import_file(file: Path, shown: str) -> ModuleType:
     assert specification.loader is not None
     module = module_from_spec(specification)
     module.__dict__["__source__"] = digest
+    # Before it runs: dataclasses and pickle look their module up by name.
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
+    # Half a module must not be found by the next import; Ctrl-C passes on as it is.
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception | SystemExit):

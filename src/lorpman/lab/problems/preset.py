@@ -35,8 +35,8 @@ class SettingsLayer(SettingsGroup):
         """What this layer sets for one method.
 
         Args:
-            method: the name of the method.
-            protected: settings that belong to the method: only this layer's settings for this
+            method: The name of the method.
+            protected: Settings that belong to the method: only this layer's settings for this
                 very method may change them, not those for all methods.
 
         Returns:
@@ -48,12 +48,18 @@ class SettingsLayer(SettingsGroup):
     def laid_over(
         self, values: Mapping[str, Any], method: str, protected: Container[str] = ()
     ) -> dict[str, Any]:
-        """``values`` with what this layer sets for ``method``; see :meth:`settings_for`."""
+        """``values`` with what this layer sets for ``method``; see :meth:`settings_for`.
+
+        Args:
+            values: The settings below this layer.
+            method: As in :meth:`settings_for`.
+            protected: As in :meth:`settings_for`.
+        """
         return {**values, **self.settings_for(method, protected)}
 
 
 class LaptopReduction(SettingsLayer):
-    """What a small machine changes."""
+    """The settings that change so that a problem trains on a small machine."""
 
     stated: str
     """The reduction in words, for captions."""
@@ -72,6 +78,10 @@ class Preset(SettingsLayer):
 
 @cache
 def read_preset(name: str) -> Preset:
-    """The preset file ``presets/<name>.yaml`` of this folder."""
+    """The preset file ``presets/<name>.yaml`` of this folder.
+
+    Args:
+        name: The name of a built-in problem.
+    """
     text = resources.files("lorpman.lab.problems").joinpath(f"presets/{name}.yaml").read_text()
     return Preset.model_validate(yaml.safe_load(text))

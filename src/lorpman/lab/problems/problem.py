@@ -31,28 +31,28 @@ class Problem:
     are called with a fixed seed, and give the same each time. ``tasks`` may be a plain list.
 
     Args:
-        name: what people call it, and part of the names of its runs.
-        tasks: the tasks, or a function that makes them.
-        network: makes a fresh network, with one output per task.
-        data: gives :class:`~lorpman.lab.datasets.splits.Splits`.
-        shared: prefixes of the parameters that are adapted, where the manifold's choice is not
+        name: What people call it, and part of the names of its runs.
+        tasks: The tasks, or a function that makes them.
+        network: Makes a fresh network, with one output per task.
+        data: Gives :class:`~lorpman.lab.datasets.splits.Splits`.
+        shared: Prefixes of the parameters that are adapted, where the manifold's choice is not
             right.
-        settings: over the defaults of training and methods, as in ``{"epochs": 20, "rank": 4}``;
+        settings: Over the defaults of training and methods, as in ``{"epochs": 20, "rank": 4}``;
             each goes to the methods that have it.
-        summary: one line for ``lorpman problems``.
-        options: the settings that only this problem has.
-        start: moves a fresh manifold to the problem's own starting point.
-        trace: plain values to be logged after every epoch, for ``figure``.
-        figure: draws a picture of its own from (the log of all epochs, front, file).
-        show: how one input looks to people: a function of it that gives an image
+        summary: One line for ``lorpman problems``.
+        options: The settings that only this problem has.
+        start: Moves a fresh manifold to the problem's own starting point.
+        trace: Plain values to be logged after every epoch, for ``figure``.
+        figure: Draws a picture of its own from (the log of all epochs, front, file).
+        show: How one input looks to people: a function of it that gives an image
             ``[1 or 3, h, w]``, a dict (a row of a table, by column) or a text. None shows it by
             its shape.
-        reference: what leads another process to this problem; set when it is looked up.
-        source: the SHA-256 of the file that it was made in; found if not given, and empty for a
+        reference: What leads another process to this problem; set when it is looked up.
+        source: The SHA-256 of the file that it was made in; found if not given, and empty for a
             notebook and for ours.
 
     Raises:
-        UsageError: a part is not what it must be.
+        UsageError: If a part is not what it must be.
     """
 
     name: str
@@ -94,13 +94,13 @@ class Problem:
         return Preset(settings=dict(self.settings))
 
     def make_tasks(self, options: SettingsGroup) -> list[Task]:
-        """The tasks.
+        """The problem's tasks, made with its options and checked.
 
         Args:
-            options: an instance of the problem's ``options``.
+            options: An instance of the problem's ``options``.
 
         Raises:
-            UsageError: they are no tasks, fewer than two, or two have one name.
+            UsageError: If they are no tasks, fewer than two, or two have one name.
         """
         given = callable(self.tasks)
         tasks = self._made("tasks", options=options) if given else self.tasks
@@ -110,10 +110,10 @@ class Problem:
         """A fresh network.
 
         Args:
-            options: an instance of the problem's ``options``.
+            options: An instance of the problem's ``options``.
 
         Raises:
-            UsageError: it is no module.
+            UsageError: If it is no module.
         """
         network = self._made("network", options=options)
         if not isinstance(network, nn.Module):
@@ -123,14 +123,14 @@ class Problem:
         return network
 
     def load(self, root: Path, options: SettingsGroup) -> Splits:
-        """The data.
+        """The problem's data, loaded with its options and checked.
 
         Args:
-            root: where datasets are.
-            options: an instance of the problem's ``options``.
+            root: Where datasets are.
+            options: An instance of the problem's ``options``.
 
         Raises:
-            UsageError: files are missing or damaged, or it is no ``lp.Splits``.
+            UsageError: If files are missing or damaged, or it is no ``lp.Splits``.
         """
         splits = self._made("data", root=root, options=options)
         if not isinstance(splits, Splits):
@@ -155,6 +155,7 @@ class Problem:
 
     def _check_function(self, part: str) -> None:
         given = getattr(self, part)
+        # A module is callable, but calling it would run it instead of making one.
         if isinstance(given, nn.Module) or not callable(given):
             raise UsageError(
                 f"{self._of(part)} must be a function that makes it, got a "

@@ -15,8 +15,10 @@ PROBLEMS = {
     "quadratic": "known_fronts:QUADRATIC",
     "ellipses": "known_fronts:ELLIPSES",
     "multidigits": "multidigits:PROBLEM",
+    "threedigits": "multidigits:THREE",
     "multimnist": "multimnist:PROBLEM",
     "multifashion": "multifashion:PROBLEM",
+    "multifashion-mnist": "multifashion:WITH_DIGITS",
     "census": "census:PROBLEM",
     "utkface": "utkface:PROBLEM",
     "cifar100": "cifar100:PROBLEM",
@@ -42,13 +44,13 @@ def get_problem(name: str) -> Problem:
     :mod:`lorpman.lab.problems.own_problem` for those.
 
     Args:
-        name: one of :func:`problem_names`.
+        name: One of :func:`problem_names`.
 
     Returns:
         The problem of that name.
 
     Raises:
-        UsageError: there is no such problem (the message suggests the nearest name), or the
+        UsageError: If there is no such problem (the message suggests the nearest name), or the
             package that adds it cannot be imported.
     """
     if name in PROBLEMS:

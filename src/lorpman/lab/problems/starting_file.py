@@ -18,11 +18,11 @@ def write_starting_file(path: Path, kind: SampleKind = "tabular") -> None:
     """Write a problem file to start from.
 
     Args:
-        path: the file; its name becomes that of the problem.
-        kind: what the samples are.
+        path: The file; its name becomes that of the problem.
+        kind: What the samples are.
 
     Raises:
-        UsageError: the file is there already, is no file of Python, or cannot be written.
+        UsageError: If the file is there already, is no file of Python, or cannot be written.
     """
     if kind not in get_args(SampleKind):
         raise unknown("kind", kind, get_args(SampleKind))

@@ -30,11 +30,15 @@ TRACED = ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0))
 def objectives(theta: Tensor) -> Tensor:
     """``f_1`` and ``f_2`` at the points ``theta [..., 2]``, ``[..., 2]``.
 
+    Args:
+        theta: The points.
+
     >>> objectives(torch.tensor([0.0, 4.5]))
     tensor([6.7644, 6.7644])
     """
     first, second = theta.unbind(-1)
     tanh = torch.tanh(-second)
+    # The original problem's limit, below which the logarithm has no bound.
     h1 = (0.5 * (-first - 7) - tanh).abs().clamp_min(5e-6).log() + 6
     h2 = (0.5 * (-first + 3) + tanh + 2).abs().clamp_min(5e-6).log() + 6
     valley = 0.1 * (-second - 8).square()
@@ -58,7 +62,11 @@ class PlanePoint(nn.Module):
         self.second = nn.Parameter(torch.full((1,), 4.5))
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        """The point for every sample and both tasks, twice ``[len(x), 2]``."""
+        """The point for every sample and both tasks, twice ``[len(x), 2]``.
+
+        Args:
+            x: The samples, of which only the number counts.
+        """
         point = torch.cat([self.first[0], self.second])
         return [point.expand(len(x), 2)] * 2
 
@@ -89,12 +97,13 @@ def pareto_set(n: int = 201) -> Tensor:
     """Points of the true Pareto set.
 
     Args:
-        n: how many, at even steps of theta_1.
+        n: How many, at even steps of theta_1.
 
     Returns:
         ``[n, 2]``; theta_2 is the best one of a fine grid.
     """
     first = torch.linspace(-7, 7, n, dtype=torch.float64)
+    # It has no closed form here: the best of a fine grid around the bottom of the valley.
     second = torch.linspace(-9, -8, 2001, dtype=torch.float64)
     plane = torch.stack(torch.broadcast_tensors(first[:, None], second[None, :]), -1)
     # theta_1 = 7 (alpha_1 - alpha_2), solved for alpha_1.
@@ -108,7 +117,7 @@ def optimum(alpha: Sequence[float]) -> Tensor:
     """The point of the Pareto set that belongs to a preference.
 
     Args:
-        alpha: the preference.
+        alpha: The preference.
 
     Returns:
         ``[2]``, the nearest of :func:`pareto_set`.

@@ -33,17 +33,17 @@ class Recipe(SettingsLayer):
         """A preset's settings with what this recipe sets.
 
         Args:
-            values: the preset's settings.
-            method: the name of the method.
-            protected: settings of the method itself, see :meth:`SettingsLayer.settings_for`.
-            user: what the user has set. It is not part of the answer, but decides with which
+            values: The preset's settings.
+            method: The name of the method.
+            protected: Settings of the method itself, see :meth:`SettingsLayer.settings_for`.
+            user: What the user has set. It is not part of the answer, but decides with which
                 optimiser the recipe has to get along.
 
         Returns:
             Settings by name.
 
         Raises:
-            UsageError: the recipe has no settings for this method.
+            UsageError: If the recipe has no settings for this method.
         """
         if method not in self.methods:
             raise UsageError(
@@ -73,13 +73,13 @@ def get_recipe(name: str) -> Recipe:
     """Look a recipe up.
 
     Args:
-        name: one of :func:`recipe_names`.
+        name: One of :func:`recipe_names`.
 
     Returns:
         The recipe of that name.
 
     Raises:
-        UsageError: there is no such recipe; the message suggests the nearest name.
+        UsageError: If there is no such recipe; the message suggests the nearest name.
     """
     if name not in recipe_names():
         raise unknown("recipe", name, recipe_names())

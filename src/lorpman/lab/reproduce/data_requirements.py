@@ -79,7 +79,11 @@ def runs_folder(runs: Path, problem: str, root: Path) -> Path:
 
 
 def is_generated(folder: Path) -> bool:
-    """Whether a folder holds runs on generated files."""
+    """Whether a folder holds runs on generated files.
+
+    Args:
+        folder: A folder of runs, as this module names it.
+    """
     return folder.name.endswith(_ON_NOISE)
 
 

@@ -36,7 +36,12 @@ def _look(outcome: Outcome, measured: MeasuredLine) -> dict[str, Any]:
 
 
 def draw_toy(outcome: Outcome, path: Path) -> None:
-    """Trajectories in objective and in parameter space."""
+    """Trajectories in objective and in parameter space.
+
+    Args:
+        outcome: The run, with the history of its training.
+        path: The picture's file.
+    """
     record = outcome.records[0]
     draw = get_problem(record.problem).figure
     assert draw is not None
@@ -44,12 +49,22 @@ def draw_toy(outcome: Outcome, path: Path) -> None:
 
 
 def draw_similarity(outcome: Outcome, path: Path) -> None:
-    """Similarity of PaMaL's members by layer and epoch."""
+    """Similarity of PaMaL's members by layer and epoch.
+
+    Args:
+        outcome: The runs, with the histories of their training.
+        path: The picture's file.
+    """
     plot_similarity([record.history for record in outcome.records], path)
 
 
 def draw_fronts(outcome: Outcome, path: Path) -> None:
-    """Two tasks: every seed, the front itself bold. More: the seed in the middle of each method."""
+    """Two tasks: every seed, the front itself bold. More: the seed in the middle of each method.
+
+    Args:
+        outcome: The runs of every method and seed.
+        path: The picture's file.
+    """
     if len(outcome.records[0].front.tasks) == 2:
         _draw_planes(outcome, path)
         return
@@ -122,7 +137,12 @@ def _tidy(axes: Any) -> None:
 
 
 def draw_losses(outcome: Outcome, path: Path) -> None:
-    """Training loss, a mean over tasks, by epoch."""
+    """Training loss, a mean over tasks, by epoch.
+
+    Args:
+        outcome: The runs, with the histories of their training.
+        path: The picture's file.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.8, 4.6), layout="constrained")
@@ -143,7 +163,12 @@ def draw_losses(outcome: Outcome, path: Path) -> None:
 
 
 def draw_table(outcome: Outcome, path: Path) -> None:
-    """Every line's number, one upright axis of lines for each column."""
+    """Every line's number, one upright axis of lines for each column.
+
+    Args:
+        outcome: What was measured, line by line.
+        path: The picture's file.
+    """
     from matplotlib.figure import Figure
 
     columns = outcome.reproduction.columns
@@ -154,6 +179,7 @@ def draw_table(outcome: Outcome, path: Path) -> None:
     figure = Figure(figsize=(3.4 * max(2, across), height), layout="constrained")
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for place, column in enumerate(columns):
+        # One and the same axes where the numbers may be compared.
         ours, paper = grid[place], grid[place + (sides - 1) * len(columns)]
         for y, measured in enumerate(outcome.lines):
             reported, _ = outcome.reproduction.reported(measured.line)
@@ -190,7 +216,12 @@ def _label_lines(axes: Any, lines: Sequence[MeasuredLine]) -> None:
 
 
 def draw_sweep(outcome: Outcome, path: Path) -> None:
-    """An ablation: one panel for each column, ours and the paper's apart."""
+    """An ablation: one panel for each column, ours and the paper's apart.
+
+    Args:
+        outcome: What was measured, a line for each value of the setting.
+        path: The picture's file.
+    """
     from matplotlib.figure import Figure
 
     columns = outcome.reproduction.columns

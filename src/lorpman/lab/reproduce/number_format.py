@@ -9,6 +9,9 @@ from lorpman.lab.reproduce.reproduction import Reported
 def spread(values: Sequence[float]) -> Reported | None:
     """Mean and standard deviation over seeds; one seed has no deviation, none nothing.
 
+    Args:
+        values: One number per seed.
+
     >>> spread([0.5, 0.7]), spread([])
     (Reported(mean=0.6, deviation=0.14142135623730948), None)
     """
@@ -20,6 +23,9 @@ def spread(values: Sequence[float]) -> Reported | None:
 
 def format_ours(number: Reported) -> str:
     """Our number: so many digits that four of them say something.
+
+    Args:
+        number: A mean, and a deviation if there is one.
 
     >>> format_ours(Reported(0.92266, 0.0005)), format_ours(Reported(2.412e-6))
     ('0.9227 ± 0.0005', '2.412e-06')
@@ -36,6 +42,9 @@ def format_ours(number: Reported) -> str:
 
 def format_paper(number: Reported) -> str:
     """The paper's number, with the digits that stand there.
+
+    Args:
+        number: A mean, and a deviation if the paper has one.
 
     >>> format_paper(Reported(0.9, 0.0068)), format_paper(Reported(70.2))
     ('0.900 ± 0.0068', '70.20')
@@ -56,7 +65,10 @@ def _both(number: Reported, form: str, form_of_deviation: str | None = None) -> 
 
 
 def format_millions(count: float) -> str:
-    """The paper's count of parameters.
+    """A count of parameters in millions, as the paper prints it.
+
+    Args:
+        count: The number of parameters.
 
     >>> format_millions(0.046e6), format_millions(15e6)
     ('0.046M', '15.0M')

@@ -260,7 +260,14 @@ REPRODUCTIONS = {
 
 
 def get_reproduction(name: str) -> Reproduction:
-    """The row called ``name``."""
+    """The table or figure called ``name``.
+
+    Args:
+        name: A key of :data:`REPRODUCTIONS`.
+
+    Raises:
+        UsageError: If there is none; the message suggests the nearest name.
+    """
     if name not in REPRODUCTIONS:
         raise unknown("table or figure", name, REPRODUCTIONS)
     return REPRODUCTIONS[name]

@@ -32,7 +32,7 @@ def data_root(data: Path | None) -> Path:
     """Where datasets are: as told, else LORPMAN_DATA, else a cache directory.
 
     Args:
-        data: what ``--data`` says; None if it was not given.
+        data: What ``--data`` says; None if it was not given.
     """
     if data is not None:
         return data
@@ -46,7 +46,7 @@ def epochs_done(run: Path) -> int:
     """How many epochs of a run are saved; 0 if there is no checkpoint.
 
     Args:
-        run: the run directory.
+        run: The run directory.
     """
     return checkpoints.epochs_done(run / "checkpoint.safetensors")
 
@@ -55,14 +55,14 @@ def open_run(run: Path, problem: Problem | None = None) -> tuple[Spec, Manifold]
     """The settings of a run directory, and its manifold with the trained weights.
 
     Args:
-        run: the run directory.
-        problem: what was trained, where that is not built in.
+        run: The run directory.
+        problem: What was trained, where that is not built in.
 
     Returns:
         The run's description, and the manifold in evaluation mode.
 
     Raises:
-        UsageError: if it is no run directory, or its checkpoint is missing or damaged.
+        UsageError: If it is no run directory, or its checkpoint is missing or damaged.
     """
     spec = read_spec(run, problem)
     model = spec.build()
@@ -78,11 +78,11 @@ def read_spec(run: Path, problem: Problem | None = None) -> Spec:
     is not built in has to be given. Where its file is not what it was, a warning says so.
 
     Args:
-        run: the run directory.
-        problem: what was trained, where that is not built in.
+        run: The run directory.
+        problem: What was trained, where that is not built in.
 
     Raises:
-        UsageError: if it is none, was written by another version, or is of another problem.
+        UsageError: If it is none, was written by another version, or is of another problem.
     """
     if not os.path.isdir(run):  # noqa: PTH112 (Path.is_dir raises for long names)
         raise UsageError(f"no run directory at {run}; train one with: lorpman train PROBLEM")
@@ -107,6 +107,7 @@ def _problem_of(run: Path, described: RunFile, given: Problem | None) -> Problem
         return get_problem(name)
     if given.name != name:
         raise UsageError(f"{run} was trained on the problem '{name}', not on '{given.name}'")
+    # Old runs have no hash to compare with.
     before = described.source or given.source
     if before != given.source:
         warnings.warn(
@@ -119,7 +120,12 @@ def _problem_of(run: Path, described: RunFile, given: Problem | None) -> Problem
 
 
 def same_source(run: Path, spec: Spec) -> bool:
-    """Whether the file of a run's problem is what it was when it was trained."""
+    """Whether the file of a run's problem is what it was when it was trained.
+
+    Args:
+        run: The directory of the run.
+        spec: The run with the problem as it is now.
+    """
     return (read_run_file(run).source or "") == spec.problem.source
 
 
@@ -127,13 +133,13 @@ def check_free(out: Path, spec: Spec, engine: Engine, resume: bool) -> None:
     """Refuse a directory that holds something else than this run, without touching it.
 
     Args:
-        out: the directory; it need not be there.
-        spec: the run that is to be trained into it.
-        engine: on what.
-        resume: whether it may hold this run already.
+        out: The directory; it need not be there.
+        spec: The run that is to be trained into it.
+        engine: On what.
+        resume: Whether it may hold this run already.
 
     Raises:
-        UsageError: with what is there instead.
+        UsageError: If something else is there, or nothing can be written there.
     """
     existing = out / "run.json"
     try:
@@ -166,12 +172,13 @@ def made_directory(out: Path) -> Iterator[None]:
     """Make the directory of a run, and those above it; those that stay empty go again.
 
     Args:
-        out: the directory.
+        out: The directory.
 
     Raises:
-        UsageError: if it cannot be made.
+        UsageError: If it cannot be made.
     """
     try:
+        # The innermost first, which is the order in which they can go again.
         made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -192,13 +199,13 @@ def claimed(out: Path, spec: Spec, model: Manifold, engine: Engine) -> Iterator[
     checkpoint leaves nothing behind.
 
     Args:
-        out: the directory, locked, so that no other training writes into it.
-        spec: the run.
-        model: its manifold.
-        engine: what it is trained on.
+        out: The directory, locked, so that no other training writes into it.
+        spec: The run.
+        model: Its manifold.
+        engine: What it is trained on.
 
     Raises:
-        UsageError: if ``run.json`` cannot be written.
+        UsageError: If ``run.json`` cannot be written.
     """
     # safetensors writes to temporary names of its own, which a kill leaves behind.
     for leftover in out.glob(".tmp??????"):
@@ -209,6 +216,7 @@ def claimed(out: Path, spec: Spec, model: Manifold, engine: Engine) -> Iterator[
             if new:
                 _describe(out, spec, model, engine)
             yield
+    # Ctrl-C too leaves nothing behind; what has a checkpoint stays, since it can be resumed.
     except BaseException:
         if new and not checkpoints.exists(out / "checkpoint.safetensors"):
             _empty(out)

@@ -28,14 +28,14 @@ def read_epoch_log(run: Path) -> list[dict[str, Any]]:
     """The lines of a finished run, one per epoch.
 
     Args:
-        run: the run directory.
+        run: The run directory.
 
     Returns:
         The fields of :class:`~lorpman.training.fit.Epoch`, ``peak_memory``, and what problem and
         manifold trace. Number 0 is the start, where there was something to trace.
 
     Raises:
-        UsageError: if there is no log, or a line of it is damaged.
+        UsageError: If there is no log, or a line of it is damaged.
     """
     try:
         lines = (run / "metrics.jsonl").read_text().splitlines()
@@ -63,7 +63,7 @@ def _read_line(text: str) -> dict[str, Any]:
     """What a line says.
 
     Raises:
-        UsageError: if it is no line of an epoch.
+        UsageError: If it is no line of an epoch.
     """
     line = parse_json(text)
     try:
@@ -77,8 +77,8 @@ def parameters_learned(described: Mapping[str, Any], lines: Sequence[Mapping[str
     """How many numbers a run has learned; where that changes while training, in the end.
 
     Args:
-        described: what the run's ``run.json`` says.
-        lines: its epoch log.
+        described: What the run's ``run.json`` says.
+        lines: Its epoch log.
     """
     last = lines[-1] if lines else {}
     return int(last.get("parameters", described.get("parameters", 0)))
@@ -91,10 +91,10 @@ class EpochLog:
     lines are dropped when the first epoch of the resumed run is added.
 
     Args:
-        path: the file; begun if it is not there.
-        problem: may have a trace of its own.
-        model: the manifold that is trained, which may have one too.
-        fabric: has the loggers; None for none.
+        path: The file; begun if it is not there.
+        problem: May have a trace of its own.
+        model: The manifold that is trained, which may have one too.
+        fabric: Has the loggers; None for none.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class EpochLog:
         self._fabric = fabric
         self._continued = False
         if not path.exists():
+            # A line of number 0: what there is to trace before the first step.
             trace = self._trace()
             start = json.dumps({"number": 0, **trace}) + "\n" if trace else ""
             write_bytes(path, start.encode(), KIND)
@@ -112,12 +113,14 @@ class EpochLog:
         """Write the line of one epoch.
 
         Args:
-            epoch: what :func:`~lorpman.training.fit.fit` tells after it.
+            epoch: What :func:`~lorpman.training.fit.fit` tells after it.
 
         Raises:
-            UsageError: if the disk is full.
+            UsageError: If the disk is full.
         """
         if not self._continued:
+            # Epochs after the checkpoint that this process went on from are trained again: their
+            # old lines go.
             kept = [line for line in self.read() if line["number"] < epoch.number]
             write_bytes(
                 self._path, "".join(json.dumps(line) + "\n" for line in kept).encode(), KIND
@@ -136,7 +139,7 @@ class EpochLog:
         return [line for line in map(_parse_line, lines) if line is not None]
 
     def seconds(self) -> float:
-        """Spent on all epochs together, those before an interruption included."""
+        """The seconds spent on all epochs together, those before an interruption included."""
         return float(sum(line.get("seconds", 0.0) for line in self.read()))
 
     def _trace(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class ExportedFromRun:
     """What was written, and what its card says about the run."""
 
     file: Exported
+    """What was written, and how it was checked."""
     card: dict[str, Any]
     """Settings, data and scores, as JSON."""
 
@@ -42,16 +43,19 @@ def export_from_run(
     """Write the network of a run at one preference, or its whole front, into a file.
 
     Args:
-        spec: what the run is.
-        model: its manifold with the trained weights.
-        splits: its data; both held-out splits are scored.
-        alpha: the preference ``[m]``; None for the whole front.
-        to: the file; its ending decides the format.
-        recalibrate_from: training batches from which BatchNorm gets statistics of this preference
+        spec: What the run is.
+        model: Its manifold with the trained weights.
+        splits: Its data; both held-out splits are scored.
+        alpha: The preference ``[m]``; None for the whole front.
+        to: The file; its ending decides the format.
+        recalibrate_from: Training batches from which BatchNorm gets statistics of this preference
             alone; 0 keeps those of the run, which all preferences share.
 
+    Returns:
+        What was written, and what its card says.
+
     Raises:
-        UsageError: if the file cannot be written so, or there is no BatchNorm to recalibrate.
+        UsageError: If the file cannot be written so, or there is no BatchNorm to recalibrate.
     """
     tasks = spec.tasks()
     example, names = _example(splits), [task.name for task in tasks]
@@ -76,7 +80,7 @@ def _example(splits: Splits) -> Any:
 def _scores(
     network: nn.Module, tasks: list[Task], splits: Splits, alpha: Tensor
 ) -> dict[str, dict[str, float]]:
-    """By split, then by task."""
+    """The scores of a network, by split and then by task."""
     by_split = {}
     with torch.no_grad():
         for split in ("validation", "test"):

@@ -15,11 +15,11 @@ def make_loggers(names: Sequence[str], out: Path) -> list[Any]:
     Nothing is written until they are told of an epoch.
 
     Args:
-        names: any of :data:`LOGGERS`.
-        out: the run directory.
+        names: Any of :data:`LOGGERS`.
+        out: The run directory.
 
     Raises:
-        UsageError: if a name is not known, or the package behind it is not installed.
+        UsageError: If a name is not known, or the package behind it is not installed.
     """
     made: list[Any] = []
     for name in names:

@@ -57,10 +57,13 @@ def read_run_file(run: Path) -> RunFile:
     """Read and check the ``run.json`` of a run directory.
 
     Args:
-        run: the run directory.
+        run: The run directory.
+
+    Returns:
+        What it says.
 
     Raises:
-        UsageError: if there is none, it is no such description, or it is of another version.
+        UsageError: If there is none, it is no such description, or it is of another version.
     """
     path = run / "run.json"
     found = read_json(path, "run")
@@ -76,7 +79,11 @@ def read_run_file(run: Path) -> RunFile:
 
 
 def first_fault(error: ValidationError) -> str:
-    """What pydantic refused first, in one short line: where, why, and what it found."""
+    """What pydantic refused first, in one short line: where, why, and what it found.
+
+    Args:
+        error: What pydantic raised.
+    """
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"][:3])) or "it"
     found = repr(first["input"])

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, unknown, whole_number
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.methods.method import Method
@@ -14,7 +14,6 @@ from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.recipes.recipe import get_recipe
-from lorpman.lab.runs.run_file import LARGEST_SEED
 from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
@@ -28,9 +27,13 @@ class Spec:
     """Everything that decides a run's numbers, before anything is loaded."""
 
     problem: Problem
+    """What is trained."""
     method: Method
+    """How."""
     seed: int
+    """Decides all that is drawn."""
     training: TrainingSettings
+    """What every method is trained with."""
     own: SettingsGroup
     """The method's settings."""
     data: SettingsGroup
@@ -53,18 +56,19 @@ class Spec:
         """The preset at the given scale, then the recipe, then ``overrides``; later ones win.
 
         Args:
-            problem: what :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: its name.
-            seed: decides the network's start, the order of data and the preferences.
-            overrides: settings by name, as ``--set`` has them.
+            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
+            method: Its name.
+            seed: Decides the network's start, the order of data and the preferences.
+            overrides: Settings by name, as ``--set`` has them.
             scale: "laptop" for what the preset reduces on a small machine, if it does.
-            recipe: its name; None for none.
+            recipe: Its name; None for none.
 
         Raises:
-            UsageError: if a name or setting is unknown, or a value of it cannot be.
+            UsageError: If a name or setting is unknown, or a value of it cannot be.
         """
-        if not 0 <= seed <= LARGEST_SEED:
-            raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
+        seed = whole_number("seed", seed, least=0)
+        if not isinstance(scale, str) or scale not in get_args(Scale):
+            raise unknown("scale", scale, get_args(Scale))
         row, rival = find_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None
@@ -84,7 +88,8 @@ class Spec:
         parts = distribute(_without_those_of_others(values, groups) | dict(overrides), groups)
         training = parts["training"]
         assert isinstance(training, TrainingSettings)
-        if training.sampling != DEFAULT_SAMPLING and not rival.takes_sampling:
+        sampled = training.sampling != DEFAULT_SAMPLING or training.corners > 0
+        if sampled and not rival.takes_sampling:
             raise UsageError(f"{method} draws no preferences by sampling; leave it out")
         # A preset without a reduction is the paper's protocol, whatever was asked for.
         taken: Scale = scale if reduced else "paper"
@@ -118,10 +123,10 @@ class Spec:
         """The problem's data.
 
         Args:
-            root: where datasets are.
+            root: Where datasets are.
 
         Raises:
-            UsageError: if a file is missing or damaged.
+            UsageError: If a file is missing or damaged.
         """
         # The same for every run: what a problem splits at random must not differ between them.
         with fixed_seed(0):

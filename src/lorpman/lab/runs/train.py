@@ -60,19 +60,22 @@ def train(
     """Train ``spec`` into the directory ``out``, evaluate it on the test split, draw it.
 
     Args:
-        spec: what decides the run's numbers.
-        out: the run directory; made if it is not there.
-        root: where datasets are.
-        resume: continue the run that ``out`` holds.
-        progress: whether to show it on standard error.
-        checkpoint_every: steps between checkpoints within an epoch; None for none.
-        engine: devices, processes and precision; None for one process.
+        spec: What decides the run's numbers.
+        out: The run directory; made if it is not there.
+        root: Where datasets are.
+        resume: Continue the run that ``out`` holds.
+        progress: Whether to show it on standard error.
+        checkpoint_every: Steps between checkpoints within an epoch; None for none.
+        engine: Devices, processes and precision; None for one process.
         loggers: "csv" or "tensorboard", beside the run's own log.
 
+    Returns:
+        The model, its test front, and what training took.
+
     Raises:
-        UsageError: if ``out`` holds something else, or settings, data and machine do not fit.
-        TrainingDiverged: if a loss becomes NaN or infinite.
-        TrainingInterrupted: if a signal ended training, after a checkpoint.
+        UsageError: If ``out`` holds something else, or settings, data and machine do not fit.
+        TrainingDiverged: If a loss becomes NaN or infinite.
+        TrainingInterrupted: If a signal ended training, after a checkpoint.
     """
     engine = engine or Engine()
     engine.check_environment()
@@ -83,8 +86,8 @@ def train(
     # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
-    splits, model = _make_ready(spec, root, first)
-    engine.check_batch(spec.training.batch_size or samples_per_batch(splits.train))
+    splits, model = _make_ready(spec, root, engine, first)
+    # Left in reverse order: the claim, the lock, the folders that stayed empty.
     with ExitStack() as alone:
         if first:
             alone.enter_context(made_directory(out))
@@ -119,9 +122,11 @@ def train(
     return Result(model, front, count, log.seconds(), splits.note)
 
 
-def _make_ready(spec: Spec, root: Path, first: bool) -> tuple[Splits, Manifold]:
+def _make_ready(spec: Spec, root: Path, engine: Engine, first: bool) -> tuple[Splits, Manifold]:
     """The data and the untrained manifold; the first process checks whether they fit together."""
     splits = spec.load(root)
+    # Where no setting says it, only the data does.
+    engine.check_batch(spec.training.batch_size or samples_per_batch(splits.train))
     if first:
         try_out(spec, splits, root)
     model = spec.build()
@@ -155,21 +160,21 @@ def fit_spec(
     """Train ``model`` with the settings of ``spec``, without writing anything but checkpoints.
 
     Args:
-        spec: the settings.
-        model: what ``spec.build()`` gave.
-        splits: what ``spec.load(root)`` gave.
-        placement: devices, processes and precision.
-        checkpoint: where to save, and whether to resume.
-        progress: whether to show it on standard error.
-        on_epoch: called with every epoch's record by the first process.
+        spec: The settings.
+        model: What ``spec.build()`` gave.
+        splits: What ``spec.load(root)`` gave.
+        placement: Devices, processes and precision.
+        checkpoint: Where to save, and whether to resume.
+        progress: Whether to show it on standard error.
+        on_epoch: Called with every epoch's record by the first process.
 
     Returns:
         One record per epoch that was trained.
 
     Raises:
-        UsageError: if settings, data and model do not fit together.
-        TrainingDiverged: if a loss becomes NaN or infinite.
-        TrainingInterrupted: if a signal ended training, after a checkpoint.
+        UsageError: If settings, data and model do not fit together.
+        TrainingDiverged: If a loss becomes NaN or infinite.
+        TrainingInterrupted: If a signal ended training, after a checkpoint.
     """
     assert placement.fabric is not None
     training = spec.training
@@ -207,11 +212,11 @@ def check_freezing(spec: Spec, model: Manifold) -> None:
     """Refuse to freeze what cannot be, before a directory is made and epochs are spent.
 
     Args:
-        spec: whether and when to freeze.
-        model: the manifold.
+        spec: Whether and when to freeze.
+        model: The manifold.
 
     Raises:
-        UsageError: by the manifold, with its reason.
+        UsageError: If the manifold cannot be frozen; the message gives its reason.
     """
     # The manifold itself refuses, with its own reason.
     if spec.training.freeze_epoch is not None and not model.can_freeze:
