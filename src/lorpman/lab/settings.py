@@ -63,7 +63,8 @@ class TrainingSettings(SettingsGroup):
     """What every method is trained with."""
 
     epochs: int = Field(10, ge=1, le=1_000_000)
-    batch_size: int = Field(256, ge=1)
+    batch_size: int | None = Field(None, ge=1)
+    """Samples per step; default: those of the loader that a problem's data is given as, or 256."""
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
     momentum: float = Field(0.0, ge=0, lt=1)

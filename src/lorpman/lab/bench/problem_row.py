@@ -10,7 +10,7 @@ from lorpman.lab.bench.benchmark_row import BenchmarkRow, Measurement
 from lorpman.lab.bench.step_rows import step_row
 from lorpman.lab.bench.timing import Conditions
 from lorpman.lab.bench.workload import Workload
-from lorpman.lab.datasets.splits import batches
+from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.trial import try_out
@@ -52,7 +52,8 @@ def _measure(problem: Problem, conditions: Conditions) -> Measurement:
     spec = Spec.make(problem, "lorpman", 0, {})
     splits = spec.load(conditions.data)
     try_out(spec, splits, conditions.data)
-    batch = next(iter(batches(splits.train, spec.training.batch_size)))
+    order = torch.Generator().manual_seed(0)
+    batch = next(iter(shared_batches(splits.train, spec.training.batch_size, order)))
     workload = ProblemWorkload(
         spec,
         partial(problem.make_network, spec.data),
