@@ -17,6 +17,7 @@ from lorpman.manifold.applied_factors import network_at
 from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_view import has_hidden_references
+from lorpman.manifold.one_by_one import OneByOne
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.peft_format import write_adapter
 from lorpman.manifold.stacked_outputs import stack_outputs
@@ -47,6 +48,10 @@ class FineTuning(ParameterManifold):
         if alpha.ndim == 1:
             return call_network(self._view(alpha), x)
         return stack_outputs([call_network(self._view(row), x) for row in alpha])
+
+    def one_by_one(self, alphas: Tensor) -> OneByOne:
+        # Factors on activations leave nothing to merge.
+        return OneByOne(self, alphas) if self._applies_factors else super().one_by_one(alphas)
 
     @contextmanager
     def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:
