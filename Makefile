@@ -28,6 +28,8 @@ test-floor: .venv-floor/ready
 mutants: .venv/ready
 	$(BIN)/python .ci/mutants.py $(MUTANTS)
 
+# Endurance: garbage by the thousand, forty kills, forty clients for two minutes (half an hour).
+# LORPMAN_SOAK=0.1 make soak is a tenth of it.
 soak: .venv/ready
 	$(BIN)/pytest -m soak --timeout 1800
 

@@ -21,13 +21,12 @@ from lorpman.lab.beside_retraining import control_preferences
 from lorpman.lab.compare import run_directory
 from lorpman.lab.reproduce.run_record import compact_json
 from lorpman.lab.runs.directory import data_root, epochs_done
-from lorpman.lab.runs.epoch_log import read_epoch_log
 from lorpman.lab.runs.evaluation import evaluate_run
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 from lorpman.lab.settings import parse_assignments
 
-HEAD = ["variant", "hypervolume", "regret", "reach", "order on losses", "order", "cost"]
+HEAD = ["variant", "hypervolume", "regret", "reach", "order on losses", "order"]
 
 
 def read_options() -> argparse.Namespace:
@@ -55,11 +54,7 @@ def trained(options: argparse.Namespace, method: str, seed: int, given: str) -> 
     return run
 
 
-def seconds(run: Path) -> float:
-    return sum(note.get("seconds", 0.0) for note in read_epoch_log(run))
-
-
-def measured(run: Path, retrained: Front, retrained_run: Path, split: str) -> dict[str, Any]:
+def measured(run: Path, retrained: Front, split: str) -> dict[str, Any]:
     """All numbers of one run."""
     root = data_root(None)
     control = evaluate_run(run, split, root, alphas=control_preferences(retrained)).control(
@@ -70,7 +65,6 @@ def measured(run: Path, retrained: Front, retrained_run: Path, split: str) -> di
         "run": run.name,
         "hypervolume": float(front.hypervolume()),
         "control": control.to_json(),
-        "cost": seconds(run) / (seconds(retrained_run) / len(retrained)),
     }
 
 
@@ -88,7 +82,6 @@ def cells(name: str, found: list[dict[str, Any]]) -> list[str]:
         f"{mean(lambda c: c['reach']):+.4f}",
         f"{mean(lambda c: c['order_on_losses']['correlation']):.2f}",
         f"{mean(lambda c: c['order']['correlation']):.2f}",
-        f"{statistics.fmean(one['cost'] for one in found):.1f}",
     ]
 
 
@@ -100,7 +93,7 @@ def main() -> None:
         seed: evaluate_run(run, options.split, data_root(None)) for seed, run in runs.items()
     }
     volumes = [float(front.hypervolume()) for front in retrained.values()]
-    blank = [""] * 4 + [str(len(retrained[seeds[0]]))]
+    blank = [""] * 4
     rows: list[dict[str, Any]] = []
     lines = [HEAD, ["---"] + ["---:"] * (len(HEAD) - 1)]
     lines.append([f"retrain, {len(retrained[seeds[0]])} networks",
@@ -110,7 +103,7 @@ def main() -> None:
         found = []
         for seed in seeds:
             run = trained(options, options.method, seed, settings)
-            found.append(measured(run, retrained[seed], runs[seed], options.split))
+            found.append(measured(run, retrained[seed], options.split))
         lines.append(cells(name, found))
         rows.append({"variant": name, "settings": settings.strip(), "runs": found})
         print(" | ".join(lines[-1]), flush=True)
@@ -127,8 +120,7 @@ def write(
         "Regret: the mean excess of the weighted loss over networks retrained for single "
         "preferences (below 0: better than retraining); reach: the mean gain in a task's score "
         "where all weight is on it; order: the rank correlation between a task's weight and its "
-        "loss or score, 1 if more weight is always obeyed; cost: training time over that of one "
-        "plain network.",
+        "loss or score, 1 if more weight is always obeyed.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",

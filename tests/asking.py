@@ -17,6 +17,7 @@ class Asker:
         self.base = explorer.url.partition("?")[0]
         dependencies = json.loads(self.get("_dash-dependencies").text)
         (self.output,) = [d["output"] for d in dependencies if "..now.data" in d["output"]]
+        (self.search,) = [d["output"] for d in dependencies if "..found.data" in d["output"]]
 
     def get(self, path, **options):
         return self.client.get("/" + path, base_url=self.base, **options)
@@ -27,14 +28,27 @@ class Asker:
         return self.client.post("/_dash-update-component", data=data, base_url=self.base, **options)
 
     def body(self, asked):
-        names = self.output.strip(".").split("...")
-        outputs = [dict(zip(("id", "property"), n.rsplit(".", 1), strict=True)) for n in names]
+        """The call that asks for a point."""
         return {
             "output": self.output,
-            "outputs": outputs,
+            "outputs": _outputs(self.output),
             "inputs": [{"id": "asked", "property": "data", "value": asked}],
             "changedPropIds": ["asked.data"],
             "parsedChangedPropsIds": ["asked.data"],
+        }
+
+    def search_body(self, run, bounds):
+        """The call that asks for what reaches ``bounds``, one per task."""
+        fields = [
+            {"id": {"type": "bound", "index": i}, "property": "value", "value": bound}
+            for i, bound in enumerate(bounds)
+        ]
+        return {
+            "output": self.search,
+            "outputs": _outputs(self.search),
+            "inputs": [{"id": "find", "property": "n_clicks", "value": 1}],
+            "changedPropIds": ["find.n_clicks"],
+            "state": [fields, {"id": "run", "property": "value", "value": run}],
         }
 
     def ask(self, run, alpha):
@@ -42,6 +56,12 @@ class Asker:
         answer = self.post(self.body({"run": run, "alpha": alpha, "serial": 1}))
         assert answer.status_code == 200, answer.text
         return json.loads(answer.text)["response"]["now"]["data"]["scores"]
+
+
+def _outputs(joined):
+    """Dash's name of several outputs, taken apart."""
+    names = joined.strip(".").split("...")
+    return [dict(zip(("id", "property"), name.rsplit(".", 1), strict=True)) for name in names]
 
 
 @contextmanager

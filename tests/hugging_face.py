@@ -27,6 +27,15 @@ def language_model(tied=False):
     return LlamaForCausalLM(config).eval()
 
 
+def gpt2():
+    """A causal language model of one layer, whose linear layers have inputs as rows."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    config = GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=TOKENS, n_positions=12)
+    return GPT2LMHeadModel(config).eval()
+
+
 def moved(model, size=0.2):
     """The manifold with deltas other than zero."""
     for delta in model.low_rank_deltas().values():

@@ -72,6 +72,23 @@ NETWORKS = {
 }
 
 
+class Coded(nn.Linear):
+    """A linear layer of 8-bit codes, as quantised networks have them."""
+
+    def __init__(self, layer):
+        super().__init__(layer.in_features, layer.out_features)
+        scale = layer.weight.detach().abs().max() / 127
+        codes = (layer.weight.detach() / scale).round().to(torch.int8)
+        self.weight = nn.Parameter(codes.flatten(), requires_grad=False)
+        self.register_buffer("scale", scale)
+
+    def whole(self):
+        return (self.weight.float() * self.scale).view(self.out_features, self.in_features)
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.whole(), self.bias)
+
+
 def frozen_front(network, m=2, **options):
     """A front over a network that stays as it came, with deltas other than zero."""
     torch.manual_seed(1)

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lorpman as lp
-from lorpman.preference import Angles, Dirichlet, Stratified, as_preference, dirichlet, grid
+from lorpman.errors import UsageError
+from lorpman.preference import (
+    Angles,
+    Dirichlet,
+    Stratified,
+    TowardsCorners,
+    as_preference,
+    dirichlet,
+    grid,
+    in_turn,
+)
 
 
 @given(
@@ -186,3 +196,42 @@ def test_a_preference_in_a_graph_keeps_its_gradient():
     alpha = torch.tensor([0.25, 0.75], requires_grad=True)
     torch.compile(objective, backend="aot_eager", fullgraph=True)(alpha).backward()
     assert alpha.grad.tolist() == [2.0, 3.0]
+
+
+def test_in_turn_has_the_centre_and_every_task_at_two_weights():
+    alphas = in_turn(4)
+    assert alphas.shape == (9, 4)
+    assert torch.allclose(alphas.sum(1), torch.ones(9))
+    assert alphas[0].tolist() == [0.25] * 4
+    for task in range(4):
+        assert alphas[1 + task, task] == pytest.approx(0.3)
+        assert alphas[5 + task].tolist() == torch.eye(4)[task].tolist()
+
+
+def test_draws_towards_corners_stay_on_the_simplex_and_leave_the_middle():
+    plain = Dirichlet(2.0)
+    draws = {
+        share: TowardsCorners(plain, share)(20, 2000, torch.Generator().manual_seed(0))
+        for share in (0.0, 0.5, 1.0)
+    }
+    for alphas in draws.values():
+        assert torch.allclose(alphas.sum(1), torch.ones(2000), atol=1e-5)
+        assert (alphas >= 0).all()
+    largest = {share: alphas.amax(1) for share, alphas in draws.items()}
+    assert largest[0.0].max() < 0.4
+    # A uniform part of the way: a third of the moved ones have more than two thirds on one task.
+    assert (largest[1.0] > 0.7).float().mean() == pytest.approx(1 / 3, abs=0.05)
+    assert (largest[0.5] > 0.7).float().mean() == pytest.approx(1 / 6, abs=0.05)
+    # Every corner in turn.
+    assert draws[1.0].argmax(1).bincount(minlength=20).min() > 50
+
+
+def test_a_share_of_zero_draws_what_the_inner_sampler_draws():
+    a = TowardsCorners(Dirichlet(), 0.0)(3, 50, torch.Generator().manual_seed(1))
+    assert torch.equal(a, Dirichlet()(3, 50, torch.Generator().manual_seed(1)))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_outside_zero_to_one_is_refused(share):
+    with pytest.raises(UsageError, match="share must be"):
+        TowardsCorners(Dirichlet(), share)

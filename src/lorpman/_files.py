@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, check_kind, shown
 
 
 def _umask() -> int:
-    """What new files may not be; it can only be read by setting it."""
+    """Which rights the system takes from new files; it can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -67,6 +67,27 @@ def owning(folder: Path) -> Iterator[None]:
         _OWNED[folder] -= 1
 
 
+def as_path(name: str, value: object) -> Path:
+    """A path that somebody gave.
+
+    Args:
+        name: What the argument is called.
+        value: What was given.
+
+    Raises:
+        UsageError: If it cannot be the path of a file or folder.
+
+    >>> as_path("out", "runs/mine").name
+    'mine'
+    """
+    check_kind(name, value, (str, Path), "a path")
+    text = str(value)
+    # Halves of surrogate pairs are no characters, and a NUL ends a path.
+    if not text or "\0" in text or any(0xD800 <= ord(c) < 0xDC80 for c in text):
+        raise UsageError(f"{name} must be a path, got {shown(value)}")
+    return Path(text)
+
+
 def check_target(path: str | Path, kind: Kind) -> None:
     """Decide whether a file may be written: the one place for all files that lorpman writes.
 
@@ -107,6 +128,7 @@ def check_target(path: str | Path, kind: Kind) -> None:
 
 def _is_replaceable(path: Path, kind: Kind) -> bool:
     try:
+        # An empty file, perhaps made to reserve a name, holds nothing that could be lost.
         return path.stat().st_size == 0 or kind.is_ours(path)
     except (OSError, ValueError):
         return False
@@ -159,6 +181,7 @@ def replacing(path: str | Path, kind: Kind) -> Iterator[Path]:
     try:
         yield temporary
         with temporary.open("rb+") as file:
+            # Before the rename: after a power cut, the name must stand for a whole file.
             os.fsync(file.fileno())
         # Some writers make files that only their owner may read.
         temporary.chmod(0o666 & ~_UMASK)
@@ -194,6 +217,7 @@ def try_lock(descriptor: int) -> bool:
     try:
         return lock_descriptor(descriptor, blocking=False)
     except OSError as error:
+        # Work goes on without a lock there, rather than not at all.
         if error.errno in _NO_LOCKS:
             return True
         raise
@@ -293,6 +317,9 @@ def read_json(path: Path, what: str) -> Any:
         path: The file.
         what: What it should be, for messages.
 
+    Returns:
+        The value: lists, dicts with text keys, texts, numbers, truth values and None.
+
     Raises:
         UsageError: If it is missing, damaged, too long or too deep; the message names it.
     """
@@ -311,6 +338,9 @@ def parse_json(content: bytes | str) -> Any:
 
     Args:
         content: The text; bytes are UTF-8.
+
+    Returns:
+        The value, as :func:`read_json` gives it.
 
     Raises:
         UsageError: If it is no JSON, nested deeper than 64 levels, or holds a number that is not

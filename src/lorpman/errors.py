@@ -161,6 +161,9 @@ def need(module: str, extra: str) -> ModuleType:
         module: Its name.
         extra: The extra of lorpman that brings it.
 
+    Returns:
+        The module.
+
     Raises:
         UsageError: If it cannot be imported; the message says how to install it.
 

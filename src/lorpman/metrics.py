@@ -96,7 +96,7 @@ class Mean:
         return torch.stack([result.sum() if result.dim() else result * count, count])
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -217,6 +217,7 @@ class MeanIoU:
         counted = target != self.ignore
         true, predicted = target[counted], output.argmax(1)[counted]
         _check_range(true, k)
+        # One number for each pair of classes, so that one count makes the whole matrix.
         return torch.bincount(true.long() * k + predicted, minlength=k * k).reshape(k, k)
 
     def value(self, total: Tensor) -> Tensor:
@@ -253,7 +254,7 @@ class PixelAccuracy:
         return torch.stack([right.sum(), counted.sum()])
 
     def value(self, total: Tensor) -> Tensor:
-        """Right over counted.
+        """Right pixels over counted ones, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -281,7 +282,7 @@ class AbsoluteDepthError:
         return _depth_statistics(output, target, relative=False)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean error, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.
@@ -308,7 +309,7 @@ class RelativeDepthError:
         return _depth_statistics(output, target, relative=True)
 
     def value(self, total: Tensor) -> Tensor:
-        """Sum over number.
+        """The sum over the number: the mean error, ``[]``.
 
         Args:
             total: The sum over batches, ``[2]``.

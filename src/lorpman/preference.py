@@ -210,6 +210,7 @@ def grid(m: int, n: int | None = None) -> Tensor:
     if m == 2:
         first = torch.linspace(0, 1, n, dtype=torch.float64)
         return torch.stack([first, 1 - first], 1).float()
+    # A lattice of s steps has (s + 1)(s + 2) / 2 points; this solves it for s.
     steps = (math.isqrt(8 * n + 1) - 3) // 2
     if m == 3 and (steps + 1) * (steps + 2) // 2 == n:
         points = [(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]
@@ -247,6 +248,7 @@ def _spread(m: int, n: int) -> Tensor:
     if rest == 0:
         return anchors
     sobol = torch.quasirandom.SobolEngine(m, scramble=True, seed=_GRID_SEED)
+    # At 0 the logarithm is infinite; at 1 it is 0, and a row of zeros has no sum to divide by.
     uniform = sobol.draw(rest, dtype=torch.float64).clamp(1e-12, 1 - 1e-12)
     # Exponential numbers over their sum are uniform on the simplex.
     exponential = -uniform.log()

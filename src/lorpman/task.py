@@ -161,7 +161,9 @@ class Task:
                 f"missing labels of task '{self.name}' need a tensor as its target, found "
                 f"{type(target).__name__}"
             )
+        # NaN equals nothing, not even itself.
         absent = target.isnan() if math.isnan(self.missing) else target == self.missing
+        # A sample of many labels, such as pixels, is left out only where it lacks all of them.
         present = ~absent.flatten(1).all(1) if absent.ndim > 1 else ~absent
         kept = tree_map_only(Tensor, lambda value: value[present], output)
         return kept, target[present], int(present.sum())
@@ -232,10 +234,14 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 
+    Returns:
+        The entries, in the order of the tasks.
+
     Raises:
         UsageError: If ``values`` has no entry for some task, or is something else.
     """
     m = len(tasks)
+    # Outputs of transformers are both, and are taken as mappings.
     if is_dataclass(values) and not isinstance(values, Mapping):
         values = vars(values)
     if isinstance(values, Mapping):

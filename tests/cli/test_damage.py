@@ -1,12 +1,16 @@
 """Fourteen kinds of damage to a checkpoint, and every command that opens a run."""
 
+import json
 import shutil
+import signal
+import subprocess
+import urllib.request
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from command_line import QUICK, files, run
+from command_line import QUICK, command, files, run
 from lorpman.training.checkpoint import previous
 
 DAMAGES = {
@@ -31,6 +35,7 @@ COMMANDS = {
     "export": ["--alpha", "0.5,0.5", "--to", "model.safetensors"],
     "report": [],
     "resume": [],
+    "explore": [],
 }
 
 
@@ -40,23 +45,44 @@ def _flip(path, place):
     path.write_bytes(content)
 
 
-def check(capsys, trained, folder, monkeypatch, damage, command):
+def check_page(copy):
+    """The page stands, from the stored front, and says why nothing can be evaluated."""
+    started = command("explore", copy, "--port", "0", "--no-browser")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(started, **pipes) as process:
+        try:
+            url = process.stdout.readline().split()[1]
+            with urllib.request.urlopen(f"{url}_dash-layout", timeout=60) as answer:
+                said = json.loads(answer.read())
+            assert "Nothing can be evaluated live here: " in json.dumps(said)
+        finally:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert process.returncode == 0
+
+
+def check(capsys, trained, folder, monkeypatch, damage, name):
     """One line that names the file, or success; and nothing changed that was there."""
     monkeypatch.chdir(folder)
     copy = folder / "run"
     shutil.copytree(trained, copy)
     DAMAGES[damage](copy / "checkpoint.safetensors")
     before = files(copy)
-    if command == "resume":
+    if name == "explore":
+        check_page(copy)
+        assert files(copy) == before
+        return
+    if name == "resume":
         arguments = ["train", "multidigits", "--out", copy, "--resume", *QUICK]
     else:
-        arguments = [command, copy, *COMMANDS[command]]
+        arguments = [name, copy, *COMMANDS[name]]
     code, _, err = run(capsys, *arguments)
     assert "Traceback" not in err
-    if command == "report":  # which shows the stored front, and needs no weights
+    if name == "report":  # which shows the stored front, and needs no weights
         assert code == 0
         return
-    if command == "resume" and damage in ("missing", "empty"):
+    if name == "resume" and damage in ("missing", "empty"):
         return  # nothing to resume from, or nothing to lose: it begins anew
     assert code == 2
     assert err.count("\n") == 1
@@ -64,19 +90,24 @@ def check(capsys, trained, folder, monkeypatch, damage, command):
     assert files(copy) == before
 
 
-QUICKLY = [("half", "evaluate"), ("a bit of a weight", "export"), ("a folder", "select")]
+QUICKLY = [
+    ("half", "evaluate"),
+    ("a bit of a weight", "export"),
+    ("a folder", "select"),
+    pytest.param("zeros", "explore", marks=pytest.mark.slow),
+]
 
 
-@pytest.mark.parametrize(("damage", "command"), QUICKLY)
-def test_a_damaged_run_is_one_line(capsys, trained, tmp_path, monkeypatch, damage, command):
-    check(capsys, trained, tmp_path, monkeypatch, damage, command)
+@pytest.mark.parametrize(("damage", "name"), QUICKLY)
+def test_a_damaged_run_is_one_line(capsys, trained, tmp_path, monkeypatch, damage, name):
+    check(capsys, trained, tmp_path, monkeypatch, damage, name)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_every_damage_to_every_command(capsys, trained, tmp_path, monkeypatch, damage, command):
-    check(capsys, trained, tmp_path, monkeypatch, damage, command)
+def test_every_damage_to_every_command(capsys, trained, tmp_path, monkeypatch, damage, name):
+    check(capsys, trained, tmp_path, monkeypatch, damage, name)
 
 
 def test_the_whole_checkpoint_before_a_damaged_one_is_mentioned(capsys, trained, tmp_path):
@@ -85,8 +116,8 @@ def test_the_whole_checkpoint_before_a_damaged_one_is_mentioned(capsys, trained,
     path = copy / "checkpoint.safetensors"
     shutil.copy(path, previous(path))
     _flip(path, -9)
-    for command in (["evaluate"], ["select", "--best", "left"], ["export", "--alpha", "0.5,0.5"]):
-        name, *options = command
+    for words in (["evaluate"], ["select", "--best", "left"], ["export", "--alpha", "0.5,0.5"]):
+        name, *options = words
         options += ["--to", tmp_path / "m.safetensors"] if name == "export" else []
         code, _, err = run(capsys, name, copy, *options)
         assert code == 2

@@ -48,6 +48,13 @@ def rivals(folder):
 
 
 @pytest.fixture(scope="session")
+def retrained(folder):
+    """Three networks, each trained for one preference alone."""
+    short = ["--epochs", "1", "--set", "watch_samples=0", "--set", "members=3"]
+    return train("multidigits", folder / "retrained", "--method", "retrain", *short)
+
+
+@pytest.fixture(scope="session")
 def toy(folder):
     return train("toy", folder / "toy", "--epochs", "5")
 

@@ -109,3 +109,12 @@ def test_scores_that_are_not_finite_are_no_answer(served):
                 p.copy_(value)
     assert answer.status_code == 409
     assert "at preference (0.123, 0.877) is not finite: parameter 'heads.1" in answer.text
+
+
+@pytest.mark.parametrize("clicks", [True, "1", 1.5, [1], {}])
+def test_a_search_comes_with_a_count_of_clicks(served, clicks):
+    asker = Asker(served)
+    body = asker.search_body("digits", [0.1, None])
+    body["inputs"][0]["value"] = clicks
+    answer = asker.post(body)
+    assert (answer.status_code, answer.text) == (400, "a count of clicks is a whole number")

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from soak_size import soaked
+
 CLIENTS = 40
-SECONDS = 120
+SECONDS = soaked(120)
 
 
 def resident(process):

@@ -104,7 +104,7 @@ def test_numbers_stand_in_a_file(tmp_path):
     from lorpman.front.front_file import write_front
 
     found = _front().control(_front())
-    write_front(_front(), tmp_path / "front.json", found)
+    write_front(_front(), tmp_path / "front.json", found.to_json())
     kept = read_json(tmp_path / "front.json", "front")["control"]
     assert kept["regret"] == found.regret
     assert kept["order_on_losses"]["correlation"] == 1.0

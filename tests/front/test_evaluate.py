@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 import lorpman as lp
 from lorpman.lab.datasets.splits import Arrays, batches
+from networks import frozen_front
 from properties import randomise
 
 
@@ -44,6 +45,23 @@ def test_scores_are_those_of_the_solutions():
             assert losses[i].item() == pytest.approx(
                 F.cross_entropy(output, target).item(), rel=1e-5
             )
+
+
+def test_a_network_that_stays_as_it_came_is_scored_without_copies(monkeypatch):
+    network = lp.SharedBottom(nn.Linear(4, 6), [nn.Linear(6, 3), nn.Linear(6, 3)])
+    model, data = frozen_front(network), _data()
+    expected = [model.solution(alpha)(data.x) for alpha in lp.grid(2, 3)]
+    monkeypatch.setattr(model, "solution", lambda alpha: pytest.fail("copied"))
+    front = lp.evaluate(model, _tasks(), batches(data, 20), lp.grid(2, 3))
+    for outputs, losses in zip(expected, front.losses, strict=True):
+        wanted = [
+            F.cross_entropy(o, t).double() for o, t in zip(outputs, data.targets, strict=True)
+        ]
+        torch.testing.assert_close(losses, torch.stack(wanted), rtol=1e-5, atol=1e-6)
+    with torch.no_grad():
+        next(model.deltas.parameters()).fill_(math.nan)
+    with pytest.raises(lp.UsageError, match="at any preference is not finite: parameter 'deltas"):
+        lp.evaluate(model, _tasks(), batches(data, 20))
 
 
 def test_few_networks_at_a_time_give_the_same_front(monkeypatch):
@@ -148,3 +166,10 @@ def test_labels_that_are_missing_count_in_no_score():
     torch.testing.assert_close(whole.losses[:, 0], kept.losses[:, 0])
     with pytest.raises(lp.UsageError, match="no sample has a label for task 'a'"):
         lp.evaluate(model, tasks, [(x[2:], y[2:])])
+
+
+def test_data_without_values_is_refused():
+    x, y = torch.zeros(4, 4), [torch.zeros(4, dtype=torch.long) for _ in range(2)]
+    for batch in ((x.to("meta"), y), (x, [y[0], y[1].to("meta")])):
+        with pytest.raises(lp.UsageError, match="tensor on the meta device, which has no values"):
+            lp.evaluate(_model(), _tasks(), [batch])

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import lorpman as lp
-from hugging_face import TOKENS, language_front, language_model, tokens
+from hugging_face import language_front, language_model, tokens
 from lorpman.manifold.stacked_outputs import select_output
 from properties import assert_batch_is_loop
 
@@ -116,33 +116,39 @@ def test_fit_and_evaluate_train_a_front_of_language_models():
     assert after.scores[-1, 0] < after.scores[0, 0]
 
 
-def test_a_classifier_with_two_heads():
-    from transformers import BertConfig, BertModel
+def _steps(model, x, precision=None, steps=4):
+    """The losses of a few steps, with autocast where a precision is named."""
+    optimizer = torch.optim.AdamW(model.deltas.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(steps):
+        with torch.autocast("cpu", precision, enabled=precision is not None):
+            logits = model(x, ALPHAS).logits
+        wanted = torch.full((logits[0, ..., 0].numel(),), 3)
+        loss = sum(F.cross_entropy(row.flatten(0, 1).float(), wanted) for row in logits)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses, logits.dtype
 
-    class Encoder(nn.Module):
-        def __init__(self):
-            super().__init__()
-            config = BertConfig(
-                hidden_size=16,
-                intermediate_size=24,
-                num_hidden_layers=1,
-                num_attention_heads=2,
-                vocab_size=TOKENS,
-            )
-            self.bert = BertModel(config)
 
-        def forward(self, input_ids, attention_mask=None):
-            return self.bert(input_ids=input_ids, attention_mask=attention_mask).pooler_output
-
-    torch.manual_seed(0)
-    network = lp.SharedBottom(Encoder(), [nn.Linear(16, 2), nn.Linear(16, 2)])
-    x = {"input_ids": torch.randint(1, TOKENS, (32, 5)), "attention_mask": torch.ones(32, 5)}
-    y = torch.stack([x["input_ids"][:, 0] % 2, x["input_ids"][:, 1] % 2], 1)
-    tasks = [lp.Task(name, F.cross_entropy, lp.accuracy) for name in ("first", "second")]
-    model = lp.LowRank(network, 2, rank=4, frozen=True)
-    before = lp.evaluate(model, tasks, [(x, y)]).hypervolume()
-    lp.fit(model, tasks, [(x, y)] * 20, epochs=2, window=2, progress=False)
-    assert lp.evaluate(model, tasks, [(x, y)]).hypervolume() > before
+@pytest.mark.parametrize("way", ["base", "autocast"])
+def test_bfloat16_trains_factors_of_single_precision(way):
+    x = tokens() | {"use_cache": False}
+    expected, _ = _steps(language_front().train(), x)
+    network = language_model()
+    if way == "base":
+        network = network.bfloat16()
+    model = lp.LowRank(network, 2, rank=4, scale=1.5, frozen=True, shared="model.layers")
+    # Apart from rounding, the same front.
+    model.deltas.load_state_dict(language_front().deltas.state_dict())
+    losses, dtype = _steps(model.train(), x, torch.bfloat16 if way == "autocast" else None)
+    assert dtype == torch.bfloat16
+    assert {p.dtype for p in model.deltas.parameters()} == {torch.float32}
+    kept = torch.bfloat16 if way == "base" else torch.float32
+    assert {p.dtype for p in model.network.parameters()} == {kept}
+    torch.testing.assert_close(losses, expected, rtol=0.02, atol=0.02)
+    assert losses[-1] < losses[0]
 
 
 class Rows(torch.utils.data.Dataset):

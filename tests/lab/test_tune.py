@@ -51,7 +51,7 @@ def test_the_presets_ranges_are_those_of_the_paper():
         (["--search", "scale"], "--search expects key=value,value, found 'scale'"),
         (["--search", "scle=1,2"], "unknown setting 'scle'; did you mean 'scale'?"),
         (["--search", "rank=0,1"], "setting rank: "),
-        (["--search", "scale=1,2", "--trials", "0"], "trials must be at least 1"),
+        (["--search", "scale=1,2", "--trials", "0"], "trials must be a whole number of at least 1"),
     ],
 )
 def test_bad_input_is_refused(capsys, tmp_path, monkeypatch, options, message):

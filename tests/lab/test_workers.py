@@ -46,7 +46,7 @@ def test_jobs_share_the_threads():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jobs": 0}, "--jobs must be at least 1, got 0"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1, got 0"),
         ({"jobs": 2, "scheduler": "tcp://there:1"}, "not both"),
     ],
 )

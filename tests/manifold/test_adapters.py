@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import lorpman as lp
-from hugging_face import language_front, language_model, moved, tokens
+from hugging_face import gpt2, language_front, language_model, moved, tokens
 
 ALPHA = torch.tensor([0.3, 0.7])
 
@@ -41,6 +41,24 @@ def test_pefts_own_loader_gives_the_networks_of_the_front(shared, tied, tmp_path
         assert (network(**x).logits - expected).abs().max() < 1e-5
     with network.disable_adapter():
         assert (network(**x).logits - expected).abs().max() > 0.01
+
+
+def test_layers_of_gpt2_use_factors_and_have_adapters(tmp_path):
+    peft = pytest.importorskip("peft")
+    model, x = moved(lp.LowRank(gpt2(), 2, rank=3, frozen=True, shared="transformer.h")), tokens(2)
+    assert model.lends_weights
+    expected = model(x, ALPHA).logits
+    assert (model.solution(ALPHA)(**x).logits - expected).abs().max() < 1e-5
+    with model.at(torch.stack([ALPHA, ALPHA.flip(0)])) as network:
+        assert (network(**x).logits[0] - expected[0]).abs().max() < 1e-5
+    model.save_adapters(tmp_path)
+    model.save_adapter(tmp_path / "one", ALPHA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network = peft.PeftModel.from_pretrained(gpt2(), tmp_path / "one")
+    assert (network(**x).logits - expected).abs().max() < 1e-5
+    again = lp.LowRank.from_adapters(gpt2(), [tmp_path / "task1", tmp_path / "task2"])
+    assert (again.eval()(x, ALPHA).logits - expected).abs().max() < 1e-5
 
 
 def test_adapters_that_peft_trained_become_a_front(tmp_path):

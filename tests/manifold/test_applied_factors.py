@@ -114,6 +114,8 @@ def test_every_sample_can_have_a_preference_of_its_own(monkeypatch):
     images, convolution = torch.randn(3, 4, 5, 5), _frozen(nn.Conv2d(4, 2, 1))
     with convolution.at(alphas) as one_pass:
         torch.testing.assert_close(one_pass(images)[1], convolution(images, alphas[1])[1])
+    with model.at(alphas) as one_pass:  # one row of words that all samples share
+        torch.testing.assert_close(one_pass(x[:1])[2], model(x[:1], alphas[2])[0])
     with model.at(alphas) as one_pass, pytest.raises(lp.UsageError, match="led by 3 samples"):
         one_pass(x[:2])
 
@@ -134,35 +136,6 @@ def test_a_base_in_half_precision_keeps_it_and_trains_single_precision():
     assert model.solution(ALPHAS[0])[1].weight.dtype == torch.bfloat16
     torch.testing.assert_close(output, model.solution(ALPHAS[0])(x), atol=0.1, rtol=0.1)
     _gradients(model, output.float())
-
-
-class Coded(nn.Linear):
-    """A linear layer of 8-bit codes, as quantised networks have them."""
-
-    def __init__(self, layer):
-        super().__init__(layer.in_features, layer.out_features)
-        scale = layer.weight.detach().abs().max() / 127
-        codes = (layer.weight.detach() / scale).round().to(torch.int8)
-        self.weight = nn.Parameter(codes.flatten(), requires_grad=False)
-        self.register_buffer("scale", scale)
-
-    def whole(self):
-        return (self.weight.float() * self.scale).view(self.out_features, self.in_features)
-
-    def forward(self, x):
-        return nn.functional.linear(x, self.whole(), self.bias)
-
-
-def test_a_quantised_base_stays_as_it_is():
-    network, x = nn.Sequential(Coded(nn.Linear(6, 4))), torch.randn(3, 6)
-    model = _frozen(network)
-    (delta,) = model.low_rank_deltas().values()
-    change = 1.5 * torch.tensordot(ALPHAS[0], delta.dense(), 1)
-    expected = network(x) + x @ change.T
-    torch.testing.assert_close(model(x, ALPHAS[0]), expected)
-    _gradients(model, model(x, ALPHAS))
-    with pytest.raises(lp.UsageError, match=r"kept as torch.int8 \[24\] cannot be merged"):
-        model.solution(ALPHAS[0])
 
 
 class Checkpointed(nn.Module):

@@ -73,6 +73,34 @@ def test_a_weight_that_a_function_holds_on_to_is_found():
         check_own_weights(lp.LowRank(_ReadsByFunction(), 2), torch.randn(6, 4))
 
 
+class _Bypasses(nn.Module):
+    """Has a layer with factors, and computes with something else."""
+
+    def __init__(self):
+        super().__init__()
+        self.f, self.g = nn.Linear(4, 4), nn.LayerNorm(4)
+
+    def forward(self, x):
+        return self.g(x)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (_ReadsTwice, "reads parameter 'f.weight' through its attribute 'ref', where factors do"),
+        (_ReadsByFunction, r"reads a weight \[4, 4\], like parameter 'f.weight' that is none"),
+        (_Bypasses, "_Bypasses uses none of the layers that have factors, so that nothing can be"),
+    ],
+)
+def test_networks_that_stay_as_they_came_are_looked_at_without_copies(
+    network, message, monkeypatch
+):
+    monkeypatch.setattr(lp.LowRank, "solution", lambda *args: pytest.fail("copied"))
+    with pytest.raises(lp.UsageError, match=message):
+        check_own_weights(lp.LowRank(network(), 2, frozen=True), torch.randn(6, 4))
+    check_own_weights(lp.LowRank(nn.Linear(4, 2), 2, frozen=True), torch.randn(6, 4))
+
+
 def test_fit_refuses_it_before_the_first_step():
     model = lp.LowRank(_ReadsTwice(), 2)
     before = copy.deepcopy(model.state_dict())

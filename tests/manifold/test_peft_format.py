@@ -67,7 +67,7 @@ def test_modules_of_one_last_name_are_told_apart(tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("peft_type", "LOHA"), ("use_dora", True), ("bias", "all"), ("fan_in_fan_out", True)],
+    [("peft_type", "LOHA"), ("use_dora", True), ("bias", "all")],
 )
 def test_more_than_plain_factors_is_refused(tmp_path, key, value):
     write_adapter(_adapter({"up": 2}), NETWORK, tmp_path, padded=False)

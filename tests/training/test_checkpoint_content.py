@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,13 @@ def test_everything_that_training_needs_is_asked_for(state, key):
         ("optimizer", {"state": [], "param_groups": []}),
         ("scheduler", "cosine"),
         ("scheduler_interval", "year"),
+        ("optimizer", {"state": {"0": {}}, "param_groups": []}),
+        ("optimizer", {"state": {}, "param_groups": [{}]}),
+        ("optimizer", {"state": {}, "param_groups": [{"params": ["x"]}]}),
+        ("losses", torch.zeros(2, dtype=torch.int64)),
+        ("losses", torch.zeros(2, 2)),
+        ("losses", torch.tensor([math.nan, 0.0])),
+        ("last_rate", math.inf),
         ("processes", {}),
         ("processes", [{}]),
     ],
@@ -60,6 +68,45 @@ def test_a_value_of_another_kind_is_named(state, key, value):
     with pytest.raises(DamagedCheckpoint, match=f": {key}[.:]") as refused:
         check_training_state({**state, key: value}, PATH)
     assert "\n" not in str(refused.value)
+
+
+_BYTES = torch.zeros(9, dtype=torch.uint8)
+_COUNTS = torch.zeros(1, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"preferences": "x"},
+        {"preferences": torch.zeros(9)},
+        {"preferences": _BYTES.view(3, 3)},
+        {"random": {}},
+        {"random": {"torch": torch.zeros(9)}},
+        {"random": {"devices": None}},
+        {"random": {"devices": [1]}},
+        {"random": {"python": [3, (1,), None]}},
+        {"random": {"python": (3, (1,), "x")}},
+        {"random": {"numpy": ("MT19937", ["x"], 0, 0, 0.0)}},
+        {"random": {"numpy": ("MT19937", [1], 0, 0, math.nan)}},
+        {"random": {"loader": [torch.zeros(9)]}},
+        {"data": "x"},
+        {"data": {}},
+        {"data": {"start": {}, "asked": _COUNTS}},
+        {"data": {"asked": torch.zeros(1)}},
+        {"data": {"asked": _COUNTS - 1}},
+        {"data": {"asked": _COUNTS + 10**6}},
+        {"data": {"asked": _COUNTS}},  # of a step, where the checkpoint is of none
+    ],
+)
+def test_the_random_states_of_a_process_are_looked_at(state, change):
+    (process,) = state["processes"]
+    if change.get("random"):
+        change = {"random": {**process["random"], **change["random"]}}
+    elif isinstance(change.get("data"), dict) and change["data"]:
+        change = {"data": {"start": process["random"], **change["data"]}}
+    with pytest.raises(DamagedCheckpoint, match=r"^checkpoint c.safetensors is damaged: ") as said:
+        check_training_state({**state, "processes": [{**process, **change}]}, PATH)
+    assert "\n" not in str(said.value)
 
 
 def test_another_version_is_told_apart_from_damage(state):

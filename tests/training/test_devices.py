@@ -14,7 +14,10 @@ DEEPSPEED = "it replaces the optimiser, but freezing must take theta_0 out of it
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch):
-    for name in ("TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "NODE_RANK"):
+    for name in (
+        *["TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"],
+        *["SLURM_NTASKS", "LSB_JOBID", "WORLD_SIZE", "LOCAL_WORLD_SIZE"],
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -99,16 +102,53 @@ class _Recorded:
 
 
 def test_machines_that_nobody_told_of_each_other_are_refused_at_once(monkeypatch):
-    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "RANK", "TORCHELASTIC_RUN_ID"):
-        monkeypatch.delenv(name, raising=False)
     Engine(1, 1).check_environment()
+    # A rank alone is no launcher: Fabric would wait for machines that never come.
+    monkeypatch.setenv("RANK", "0")
     with pytest.raises(lp.UsageError, match="MASTER_ADDR, MASTER_PORT, NODE_RANK"):
         Engine(1, 2).start([])
     monkeypatch.setenv("MASTER_ADDR", "10.0.0.1")
     with pytest.raises(lp.UsageError, match="but MASTER_PORT, NODE_RANK of"):
         Engine(1, 2).check_environment()
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("NODE_RANK", "1")
     Engine(1, 2).check_environment()
+
+
+def test_torchrun_tells_machines_of_each_other(torchrun):
+    Engine(1, 2).check_environment()
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "", "1.5", "9" * 5000, "\u0663"])
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK", "NODE_RANK", "MASTER_PORT"])
+def test_a_variable_that_is_no_number_is_named(monkeypatch, name, text):
+    for other in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK"):
+        monkeypatch.setenv(other, "0")
+    monkeypatch.setenv(name, text)
+    with pytest.raises(lp.UsageError, match=f"^the environment variable {name} must be a whole"):
+        Engine(1, 2).check_environment()
+
+
+def test_what_counts_as_a_launcher_is_what_fabric_finds(monkeypatch):
+    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    for job, found in (("training", True), ("bash", False), ("interactive", False)):
+        monkeypatch.setenv("SLURM_JOB_NAME", job)
+        assert SLURMEnvironment.detect() == devices._has_launcher() == found
+
+
+def test_torchrun_without_its_numbers_is_refused(torchrun, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE")
+    with pytest.raises(lp.UsageError, match="LOCAL_WORLD_SIZE must be a whole number"):
+        Engine().check_environment()
+
+
+def test_a_machine_beyond_the_last_is_refused(monkeypatch):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK"):
+        monkeypatch.setenv(name, "2")
+    with pytest.raises(lp.UsageError, match="NODE_RANK must be a whole number of at most 1, got"):
+        Engine(1, 2).check_environment()
 
 
 @pytest.mark.parametrize(("size", "strategy"), [((1, 1), "auto"), ((2, 1), "ddp"), ((1, 2), "ddp")])

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from lorpman import UsageError
 from lorpman.training.resumable_batches import ResumableBatches, capture, generators, restore
-from small_training import Noisy, make_random_loader
+from small_training import Noisy, exactly, make_random_loader
 
 
 def _batches(loader=None):
@@ -114,8 +115,46 @@ def test_restoring_undoes_every_draw_since():
 def test_a_loader_of_another_kind_cannot_take_the_state():
     state = capture(make_random_loader(own_generator=True))
     assert len(state["loader"]) == 2
-    with pytest.raises(ValueError, match="zip"):
+    message = (
+        "the loader has 1 random generators, that of the checkpoint had 2; resume with a loader "
+        "like the one it was begun with"
+    )
+    with pytest.raises(UsageError, match=exactly(message)):
         restore(state, make_random_loader(own_generator=False))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"torch": torch.zeros(5, dtype=torch.uint8)},
+        {"torch": torch.zeros(5056, dtype=torch.uint8)},
+        {"python": (3, (1, 2), None)},
+        {"python": (3, (2**40,) * 625, None)},
+        {"python": (9, (), None)},
+        {"numpy": ("MT19937", [1, 2], 0, 0, 0.0)},
+        {"numpy": ("PCG64", [1] * 624, 0, 0, 0.0)},
+        {"loader": [torch.zeros(5, dtype=torch.uint8)] * 2},
+    ],
+)
+def test_states_that_no_generator_takes_are_one_line(change):
+    loader = make_random_loader()
+    state = capture(loader)
+    try:
+        with pytest.raises(UsageError, match=r"^the random states of the checkpoint are damaged: "):
+            restore({**state, **change}, loader)
+    finally:
+        restore(state, loader)
+
+
+def test_a_pass_cannot_be_replayed_on_less_data():
+    loader = make_random_loader()
+    state = {"start": capture(loader), "asked": torch.zeros(7, dtype=torch.int64)}
+    message = (
+        "the checkpoint was made after 7 steps of an epoch, but the loader has fewer batches; "
+        "resume with the data it was begun with"
+    )
+    with pytest.raises(UsageError, match=exactly(message)):
+        ResumableBatches(loader, lambda batch: batch).replay(state)
 
 
 def test_generators_of_a_dataset_are_those_of_its_transform():

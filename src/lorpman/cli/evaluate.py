@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lorpman.cli.options import DataDirectory, ProblemOfRun, RunDirectory, read_problem
-from lorpman.cli.output import hypervolume_text, order_text, warn
+from lorpman.cli.output import hypervolume_text, order_text, trade_off_text, warn
 
 if TYPE_CHECKING:
     from lorpman.front.front import Front
@@ -35,6 +35,8 @@ def evaluate(
     typer.echo(f"{split} hypervolume {volume}  ({len(front)} preferences)")
     if spec.method.kind == "continuous":
         typer.echo(f"order {order_text(front)}")
+    if (words := trade_off_text(front, spec.method.name)) is not None:
+        typer.echo(f"trade-off: {words}")
     if (done := epochs_done(run)) < epochs:
         warn(f"{run} has done {done} of {epochs} epochs")
     # Last: what cannot be written can still be read above.

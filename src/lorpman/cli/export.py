@@ -44,6 +44,7 @@ def export(
     chosen = None if alpha == "any" else read_alpha(alpha, model.num_tasks)
     if recalibrate < 0 or (recalibrate and chosen is None):
         raise UsageError("--recalibrate expects a number of batches and one preference in --alpha")
+    # A folder, which is what PEFT keeps an adapter in.
     if not to.suffix:
         for folder in export_adapters(spec, model, chosen, to):
             print_field("adapter", folder)

@@ -70,6 +70,27 @@ def order_text(front: "Front") -> str:
     return f"{order.correlation:.2f}  (more weight scores worse in {pairs})"
 
 
+def trade_off_text(front: "Front", method: str) -> str | None:
+    """What there is to say about a front that shows no trade-off; None where it shows one.
+
+    Args:
+        front: The front of a run.
+        method: The name of its method.
+    """
+    from lorpman.front.control import NO_TRADE_OFF, compete
+    from lorpman.lab.beside_retraining import RETRAIN
+
+    if compete([front]) is not False:
+        return None
+    if method == RETRAIN:
+        return NO_TRADE_OFF
+    # A front may also fail to reach its corners: only retraining tells.
+    return (
+        "none on this front: no task gains where all weight is on it; to learn whether the tasks "
+        f"compete at all: lorpman compare PROBLEM --methods {method},{RETRAIN}"
+    )
+
+
 def scores_text(scores: Mapping[str, float]) -> str:
     """Scores by task, on one line.
 

@@ -21,7 +21,7 @@ from lorpman.cli.options import (
     Settings,
     read_overrides,
 )
-from lorpman.cli.output import hypervolume_text, order_text, print_field, warn
+from lorpman.cli.output import hypervolume_text, order_text, print_field, trade_off_text, warn
 
 if TYPE_CHECKING:
     from lorpman.lab.runs.spec import Spec
@@ -103,6 +103,8 @@ def _print_result(spec: "Spec", result: "Result", out: Path) -> None:
     # Weights that lie between those of separate networks are obeyed by none of them.
     if spec.method.kind == "continuous":
         print_field("order", order_text(front), width)
+    if (words := trade_off_text(front, spec.method.name)) is not None:
+        print_field("trade-off", words, width)
     learned, one_network = result.model.num_parameters(), result.network_parameters
     all_networks = result.model.num_tasks * one_network
     print_field(

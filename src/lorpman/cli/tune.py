@@ -76,6 +76,7 @@ def _read_ranges(given: Sequence[str]) -> dict[str, Any]:
     ranges: dict[str, Any] = {}
     for text in given:
         key, _, values = text.partition("=")
+        # As a list of YAML, so that values are read as those of --set.
         ranges |= parse_assignments([f"{key}=[{values}]"]) if values else {key: []}
         if not ranges[key.strip()]:
             raise UsageError(f"--search expects key=value,value, found '{text}'")

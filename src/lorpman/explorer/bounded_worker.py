@@ -33,7 +33,7 @@ class BoundedWorker:
             work: What the thread is to call.
 
         Raises:
-            Busy: At once, if too many wait already.
+            Busy: If too many wait already; at once.
         """
         # Not blocking: a queue without end would answer questions that nobody asks any more.
         if not self._room.acquire(blocking=False):

@@ -115,10 +115,10 @@ def read_bounds(front: Front, given: Any) -> dict[str, float] | str:
     for task, value in zip(front.tasks, given, strict=True):
         if value is None or value == "":
             continue
-        # A bool is an int to isinstance, and a mistake here.
-        # The size first: an int may be larger than any float.
+        # A bool is an int to isinstance, and a mistake here; NaN alone differs from itself.
         if type(value) not in (int, float) or value != value:
             raise RequestRefused("a bound is a number")
+        # Before it becomes a float: an int may be larger than any of them.
         if abs(value) > _LARGEST:
             raise RequestRefused("a bound is a number of reasonable size")
         bounds[task] = float(value)

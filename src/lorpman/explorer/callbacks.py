@@ -104,8 +104,10 @@ def _register_search(app: Dash, queries: Queries) -> None:
         running=[(Output("find", "disabled"), True, False)],
     )
     def answer_search(clicks: Any, given: Any, key: Any) -> Any:
-        if not clicks:
+        if clicks is None or clicks == 0:
             return no_update, no_update
+        if type(clicks) is not int:
+            raise RequestRefused("a count of clicks is a whole number")
         run = queries.run_named(key)
         bounds = read_bounds(run.front, given)
         if isinstance(bounds, str):
@@ -116,5 +118,5 @@ def _register_search(app: Dash, queries: Queries) -> None:
             raise RequestRefused(str(error)) from None
         alpha = round_preference(choice.alpha)
         # The count of clicks makes every answer a new one, also where the same was found again.
-        result = {"run": run.key, "alpha": alpha, "click": int(clicks)}
+        result = {"run": run.key, "alpha": alpha, "click": clicks}
         return result, search_result(run, queries.live_runs.get(run.key), bounds, choice)

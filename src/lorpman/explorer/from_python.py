@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lorpman._files import write_bytes
+from lorpman._files import as_path, write_bytes
 from lorpman.errors import UsageError, need
 from lorpman.explorer.live_model import open_model
 from lorpman.explorer.opened_run import OpenedRun, open_runs
@@ -41,7 +41,7 @@ def report(
 
     (opened,) = _opened([run], problem, data_root(None))
     assert opened.path is not None  # a run has a directory
-    file = opened.path / "report.html" if to is None else Path(to)
+    file = opened.path / "report.html" if to is None else as_path("to", to)
     write_bytes(file, report_html(opened).encode(), REPORT)
     return file
 
@@ -90,7 +90,7 @@ def explore(
         _tell("scoring the model")
         runs = [open_model(shown[0], tasks, data, show=show)]
     else:
-        runs = _opened(shown, problem, data_root(None if data is None else Path(data)))
+        runs = _opened(shown, problem, data_root(None if data is None else as_path("data", data)))
     notebook = _in_notebook()
     explorer = serve_runs(runs, port=port, samples=samples, framed=notebook, tell=_tell)
     if not (block if block is not None else not notebook):
@@ -115,7 +115,7 @@ def _opened(
     found = None if problem is None else find_problem(problem)
     if isinstance(shown[0], Run):
         found, root = shown[0].problem, root and shown[0].root
-    paths = [one.path if isinstance(one, Run) else Path(one) for one in shown]
+    paths = [one.path if isinstance(one, Run) else as_path("a run", one) for one in shown]
     return open_runs(paths, root, found, _tell)
 
 
@@ -129,6 +129,7 @@ def _in_notebook() -> bool:
     """Whether a cell of a notebook is being run; never true before IPython was imported."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
+    # By its name: IPython in a terminal has a shell too, but no cells to show a page in.
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 

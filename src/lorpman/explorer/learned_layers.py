@@ -16,6 +16,7 @@ class LayerDeltas:
     """The low-rank matrices ``B_i A_i`` of one weight, i = 1..m, in numbers."""
 
     name: str
+    """The name of the weight in the network."""
     correlation: list[list[float]]
     """``<B_i A_i, B_j A_j> / (|B_i A_i| |B_j A_j|)``, ``[m, m]``; 0 where one of them is zero."""
     energy: list[float]

@@ -31,6 +31,9 @@ def open_model(
         name: What the page calls it; by default its class.
         show: How one input is shown; None for the usual way.
 
+    Returns:
+        The model as the page shows a run.
+
     Raises:
         UsageError: If model, tasks and data do not fit together.
     """

@@ -32,8 +32,11 @@ class ScoredPoint:
     """A preference, its scores on the held-out samples, and what it says about those shown."""
 
     alpha: tuple[float, ...]
+    """The preference, one weight per task."""
     scores: tuple[float, ...]
+    """One per task."""
     predictions: list[list[Prediction]]
+    """For every card, what the network says about the tasks that it lists."""
 
 
 class LiveRun:

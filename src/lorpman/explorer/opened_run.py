@@ -43,6 +43,7 @@ class Origin:
     """What the problem is, on one line; may be empty."""
     method: str
     method_summary: str
+    """What the method is, on one line."""
     kind: str
     """``continuous``, ``discrete`` or ``single``: which networks there are."""
     title: str
@@ -71,7 +72,9 @@ class OpenedRun:
     spec: Spec | None
     """Likewise."""
     origin: Origin
+    """What it is of, in words."""
     tasks: Sequence[Task]
+    """The problem's tasks."""
     show: Show | None
     """How the problem wants its inputs to be shown; None for the usual way."""
     front: Front
@@ -81,7 +84,9 @@ class OpenedRun:
     description: dict[str, Any]
     """What ``run.json`` holds."""
     model: Manifold | None
+    """The trained manifold; None where its weights are not here."""
     splits: Splits | None
+    """The data; None where it is not here, or was not asked for."""
     why_not_live: str
     """Why nothing can be evaluated live; empty where it can."""
 
@@ -121,6 +126,9 @@ def open_runs(
         root: Where datasets are. Without it no data is loaded, and nothing can be evaluated.
         problem: What the runs were trained on, where that is not built in.
         tell: Told what is being done, before it is done.
+
+    Returns:
+        The runs, in the order of ``paths``.
 
     Raises:
         UsageError: If a directory holds no run or no front, or if the tasks of two runs differ.
@@ -164,6 +172,7 @@ def _open(
         if isinstance(data, UsageError):
             raise UsageError(f"its data is not here ({data})")
         splits = data
+    # A UsageError too, but weights that went wrong are not merely missing.
     except NotFinite:
         raise
     except UsageError as error:

@@ -42,6 +42,7 @@ class StoredScores:
     """The scores of a run that cannot be evaluated: those of the nearest stored point."""
 
     scores: Sequence[float]
+    """One per task."""
     place: int
     """Where on the stored front that point stands."""
 
@@ -51,9 +52,11 @@ class LiveScores:
     """Scores that were computed for this question."""
 
     scores: Sequence[float]
+    """One per task."""
     predictions: list[list[Prediction]]
     """What the network says about the samples on the page, card by card."""
     milliseconds: float
+    """What it took, waiting included."""
 
 
 class Queries:

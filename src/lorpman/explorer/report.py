@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from lorpman._files import Kind, near_start, write_bytes
 from lorpman.explorer import sentences
+from lorpman.explorer.control_words import explain_control
 from lorpman.explorer.figures.front_figure import front_figure
 from lorpman.explorer.figures.panels import Panel, layer_panels, storage_panel, training_panels
 from lorpman.explorer.figures.surfaces import draw_projections
@@ -90,7 +91,7 @@ def _panels(run: OpenedRun) -> list[Panel]:
     front = run.front
     volume = volume_text(front)
     explained = sentences.explain_hypervolume([volume])
-    why = f"{sentences.FRONT} {volume.capitalize()}. {explained}"
+    why = " ".join([sentences.FRONT, f"{volume.capitalize()}.", explained, *explain_control([run])])
     panels = [Panel("front", "What you can have", why, front_figure([run]), "tall")]
     if len(front.tasks) == 3:
         why = "The same front along each axis."

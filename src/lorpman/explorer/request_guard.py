@@ -138,6 +138,7 @@ def _check_path(path: str) -> None:
 
 def _check_origin(given: Request) -> None:
     """Other sites may link to the page, and nothing else."""
+    # Programs and old browsers do not send it; the calls of a browser still have an Origin.
     site = given.headers.get("Sec-Fetch-Site", "none")
     if site not in ("none", "same-origin") and given.path != "/":
         raise RequestRefused("foreign request", 403)

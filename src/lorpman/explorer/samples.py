@@ -25,7 +25,9 @@ class Prediction:
     """What a network says about one sample, for one task."""
 
     task: int
+    """The place of the task."""
     text: str
+    """The class or the number that it says."""
     right: bool | None
     """None where there is no right or wrong, as for a number."""
     truth: str = ""
@@ -49,6 +51,7 @@ class ShownSamples:
     y: list[Tensor]
     """The targets, one tensor per task."""
     tasks: Sequence[Task]
+    """All tasks of the model."""
     shown: list[list[int]]
     """For every card, the tasks whose predictions it lists."""
     balanced: list[list[Prediction]]
@@ -80,6 +83,9 @@ def choose_samples(
         tasks: Its m tasks.
         batch: The inputs and targets to choose from.
         show: How the problem wants its inputs to be shown; None for the usual way.
+
+    Returns:
+        The samples, with what the network at equal weights says about them.
 
     Raises:
         UsageError: If an input cannot be shown as the problem says.
@@ -167,6 +173,7 @@ def _one_per_task(
 
     The network still needs an input per task, so all of them stay.
     """
+    # Of a task that nothing moves it is the first sample.
     first = [int(flags.long().argmax()) for flags in moved]
     counts = torch.tensor([int(flags.sum()) for flags in moved])
     cards = counts.argsort(descending=True, stable=True)[:_MOST_CARDS].sort().values.tolist()

@@ -56,7 +56,9 @@ class Explorer:
     """A server that is bound to its address, and waits to be run."""
 
     server: BaseWSGIServer
+    """What answers requests."""
     queries: Queries
+    """The opened runs that they are about."""
     url: str
     """With the token, where there is one."""
 
@@ -104,6 +106,9 @@ def make_explorer(
         samples: On how many test samples the moving point is scored at most.
         tell: Told what is being done, before it is done.
 
+    Returns:
+        The server, which waits to be run.
+
     Raises:
         UsageError: If a run cannot be opened, or the address cannot be listened on.
     """
@@ -129,6 +134,9 @@ def serve_runs(
         samples: On how many test samples the moving point is scored at most.
         framed: Whether pages of this machine, such as a notebook's, may hold the page in a frame.
         tell: Told what is being done, before it is done.
+
+    Returns:
+        The server, which waits to be run.
 
     Raises:
         UsageError: If the address cannot be listened on.

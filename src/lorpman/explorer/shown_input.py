@@ -25,6 +25,7 @@ class ShownInput:
     row: tuple[tuple[str, str], ...] = ()
     """Names of columns and their values."""
     text: str = ""
+    """For inputs that are read."""
 
 
 def shown_input(x: Any, show: Show | None) -> ShownInput:
@@ -106,6 +107,7 @@ def picture(x: Tensor) -> bytes | None:
 
 def _square_of_shades(values: Tensor) -> Tensor:
     """A row of a table as a small square of shades, one per column."""
+    # Rounded up, so that every column has a place.
     side = int(len(values) ** 0.5 + 0.999)
     square = values.new_zeros(side * side)
     # Columns are standardised; beyond three deviations, one would hide all others.

@@ -64,6 +64,7 @@ def choose(
     broken = _short_of(front, widths, {**at_least, **at_most}).clamp(min=0.0).sum(dim=1)
     # Among equals, the point with the best sum: none of the others can dominate it.
     worth = (front.scores / widths).sum(dim=1)
+    # Lists are compared entry by entry: first the bounds, then the goal, then the sum.
     ranks = torch.stack([-broken, goal, worth], dim=1).tolist()
     index = max(range(len(front)), key=ranks.__getitem__)
     scores = dict(zip(front.tasks, front.scores[index].tolist(), strict=True))
@@ -96,6 +97,7 @@ def _goal(
         fix = "one of best='task', knee=True, target={...} or utility=function"
         raise UsageError(f"select needs exactly {fix}, got {asked} of them")
     if best is not None:
+        # Short of any fixed score: only the order of the points counts.
         return -_short_of(front, widths, {best: 0.0})[:, 0]
     if target is not None:
         if not target:

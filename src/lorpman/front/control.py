@@ -13,8 +13,12 @@ from lorpman.front.order import Order, order
 if TYPE_CHECKING:
     from lorpman.front.front import Front
 
+NO_TRADE_OFF = "These tasks do not compete: one network serves all preferences."
+"""What is said where :func:`compete` is False for retrained networks."""
 # Two preferences are the same if no weight differs by more.
 _SAME_PREFERENCE = 1e-4
+# A lattice of three tasks has no centre; its points nearest to it do as well.
+_NEAR_CENTRE = 0.1
 # What a corner must gain over equal weights before we say that tasks compete: less than this is
 # what another seed changes too.
 _LEAST_LOSS_GAIN = 0.02
@@ -59,6 +63,9 @@ def control(front: "Front", retrained: "Front") -> Control:
         front: Of the one run; it must hold every preference of ``retrained``.
         retrained: One network per preference.
 
+    Returns:
+        Regret, reach and order, with their parts.
+
     Raises:
         UsageError: If the two are of different tasks, or lack losses or preferences.
     """
@@ -88,13 +95,15 @@ def control(front: "Front", retrained: "Front") -> Control:
 
 
 def compete(retrained: Sequence["Front"]) -> bool | None:
-    """Whether there is a trade-off: does retraining for one task alone gain anything?
+    """Whether there is a trade-off: does training for one task alone gain anything?
 
     It does if, in the mean over seeds, a task at its own corner has a test loss at least 2% lower,
     or a score at least 0.5% better, than at equal weights.
 
     Args:
-        retrained: The same networks trained with one seed or several.
+        retrained: Networks that were each trained for one preference, with one seed or several. Of
+            other fronts, the answer holds for the front, not for its tasks: one that does not
+            reach its corners shows no trade-off either.
 
     Returns:
         False where one network serves all preferences; None where corners or centre are missing.
@@ -120,7 +129,7 @@ def _corner_gains(front: "Front", task: int) -> tuple[float, float] | None:
     relative to the centre."""
     m = len(front.tasks)
     corner = _find(front, torch.eye(m)[task])
-    centre = _find(front, torch.full((m,), 1 / m))
+    centre = _find(front, torch.full((m,), 1 / m), _NEAR_CENTRE)
     if corner is None or centre is None:
         return None
     gain = float(front.gains[corner, task] - front.gains[centre, task])
@@ -131,11 +140,11 @@ def _corner_gains(front: "Front", task: int) -> tuple[float, float] | None:
     return (before - after) / max(abs(before), 1e-12), scores
 
 
-def _find(front: "Front", alpha: Tensor) -> int | None:
-    """Where ``front`` has the preference ``alpha [m]``, if it does."""
+def _find(front: "Front", alpha: Tensor, within: float = _SAME_PREFERENCE) -> int | None:
+    """Where ``front`` has the preference ``alpha [m]``, or the nearest one, if it is near."""
     distances = (front.alphas - alpha).abs().amax(1)
     nearest = int(distances.argmin())
-    return nearest if distances[nearest] <= _SAME_PREFERENCE else None
+    return nearest if distances[nearest] <= within else None
 
 
 def _row_at(front: "Front", alpha: Tensor) -> int:

@@ -110,6 +110,7 @@ def best_rows(gains: Floats) -> NDArray[np.bool_]:
     """
     if gains.size == 0:
         return np.ones(len(gains), dtype=bool)
+    # Slower, since it compares all pairs, but right for any number of columns.
     if gains.shape[1] > _MOOCORE_COLUMNS:
         beaten = [((gains >= p).all(1) & (gains > p).any(1)).any() for p in gains]
         return ~np.array(beaten, dtype=bool)

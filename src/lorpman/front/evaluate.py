@@ -32,7 +32,8 @@ def evaluate(
 ) -> Front:
     """Score a manifold on all data at a set of preferences.
 
-    Each preference is merged into a plain network once, not once per batch.
+    Each preference is merged into a plain network once, not once per batch; a network that stays
+    as it came (``frozen=True``) is not copied.
 
     Args:
         model: The manifold; it is put into evaluation mode meanwhile.
@@ -58,13 +59,16 @@ def evaluate(
     chosen = model.preferences() if alphas is None else as_preference(alphas, model.num_tasks)
     chosen = chosen.detach().reshape(-1, model.num_tasks).cpu()
     was_training = model.training
+    # Before the solutions are made: they come in the mode of the manifold.
     model.eval()
     try:
-        size = sum(p.numel() * p.element_size() for p in model.solution(chosen[0]).parameters())
+        lender = model if model.lends_weights else None
         rows = [
             row
-            for part in chosen.split(max(1, _NETWORKS_IN_MEMORY // max(size, 1)))
-            for row in scores_of([model.solution(a) for a in part], tasks, loader, part)
+            for part in chosen.split(_at_once(model, chosen[0]))
+            for row in scores_of(
+                [model.network_to_run(a) for a in part], tasks, loader, part, lender
+            )
         ]
     finally:
         model.train(was_training)
@@ -79,8 +83,20 @@ def evaluate(
     )
 
 
+def _at_once(model: Manifold, alpha: Tensor) -> int:
+    """How many networks are scored in one pass over the data."""
+    if model.lends_weights:
+        return len(model.preferences())
+    size = sum(p.numel() * p.element_size() for p in model.solution(alpha).parameters())
+    return max(1, _NETWORKS_IN_MEMORY // max(size, 1))
+
+
 def scores_of(
-    networks: list[nn.Module], tasks: Sequence[Task], loader: Iterable[Any], alphas: Tensor
+    networks: list[nn.Module],
+    tasks: Sequence[Task],
+    loader: Iterable[Any],
+    alphas: Tensor,
+    lender: nn.Module | None = None,
 ) -> list[tuple[Tensor, Tensor]]:
     """Score plain networks over one pass of the data.
 
@@ -89,6 +105,7 @@ def scores_of(
         tasks: The m tasks.
         loader: Yields batches ``(x, y)``.
         alphas: The preferences of the networks, ``[n, m]``, for errors.
+        lender: Whose weights the networks use, where they have none of their own.
 
     Returns:
         For each network its scores and its mean losses, each ``[m]``.
@@ -97,15 +114,20 @@ def scores_of(
         UsageError: If the loader is empty.
         NotFinite: If weights, outputs, losses or scores are NaN or infinite.
     """
-    for network, alpha in zip(networks, alphas, strict=True):
-        check_weights(network, alpha)
+    if lender is not None:
+        # Not of each network, which would have to be merged for that.
+        check_weights(lender, None)
+    else:
+        for network, alpha in zip(networks, alphas, strict=True):
+            check_weights(network, alpha)
     totals = [_Totals(tasks, alpha) for alpha in alphas]
-    like = next(p for p in networks[0].parameters() if p.is_floating_point())
+    holder = networks[0] if lender is None else lender
+    device = next(holder.parameters()).device
     empty = True
     for batch in loader:
         empty = False
-        x, y = unpack(tree_map_only(Tensor, lambda value: value.to(like.device), batch))
-        x = as_input(x, networks[0])  # targets keep their type, for the scores
+        x, y = unpack(tree_map_only(Tensor, lambda value: _moved(value, device), batch))
+        x = as_input(x, holder)  # targets keep their type, for the scores
         targets = per_task(y, tasks, "the batch's targets")
         for network, total in zip(networks, totals, strict=True):
             outputs = per_task(call_network(network, x), tasks, "the network's output")
@@ -113,6 +135,13 @@ def scores_of(
     if empty:
         raise UsageError("the loader is empty: nothing to evaluate on")
     return [total.result() for total in totals]
+
+
+def _moved(value: Tensor, device: torch.device) -> Tensor:
+    """A tensor of a batch on the network's device."""
+    if value.is_meta:
+        raise UsageError("the data holds a tensor on the meta device, which has no values")
+    return value.to(device)
 
 
 def as_input(x: Any, network: nn.Module) -> Any:
@@ -137,6 +166,7 @@ class _Totals:
         self.metrics = [task.metric() for task in tasks]
         self.statistics: list[Tensor | float] = [0.0] * len(tasks)
         self.losses = [0.0] * len(tasks)
+        # For each task by itself, since a sample may lack the labels of some.
         self.counts = [0] * len(tasks)
 
     def add(self, outputs: list[Tensor], targets: list[Tensor], batch: Any) -> None:

@@ -67,6 +67,7 @@ def _write_program(
     del outputs
     with exporting(network):
         program = torch.export.export(network, inputs, dynamic_shapes=_dynamic_shapes(inputs))
+        # Read back and run, since a program that was saved may still fail to load.
         torch.export.save(program, path)
         loaded = torch.export.load(path).module()
     return _compared(network, inputs, lambda given: tree_leaves(loaded(*given)))
@@ -149,6 +150,7 @@ def exporting(network: nn.Module) -> Iterator[None]:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             yield
+    # A full disk is not the network's fault; who opened the file says so in one line.
     except OSError:
         raise
     except Exception as error:
@@ -187,4 +189,5 @@ def _difference(network: nn.Module, inputs: tuple[Any, ...], run: _Run) -> float
     """The largest difference between file and network, for outputs of size 1 or more."""
     expected = [v for v in tree_leaves(network(*inputs)) if isinstance(v, Tensor)]
     pairs = zip(expected, run(inputs), strict=True)
+    # Large outputs, such as unscaled logits, lose digits in proportion to their size.
     return max(float((a - b).abs().max() / a.abs().max().clamp_min(1.0)) for a, b in pairs)

@@ -89,7 +89,7 @@ def check_weights(network: nn.Module, alpha: Tensor | None) -> None:
         alpha: Its preference ``[m]``; None for a manifold, which has all of them.
 
     Raises:
-        NotFinite: Which names the preference and the parameter.
+        NotFinite: If one is not; the message names the preference and the parameter.
     """
     bad = describe_bad_weight(network)
     if bad is not None:
@@ -105,7 +105,8 @@ def check_outputs(outputs: Mapping[str, Any], alpha: Tensor | None, batch: Any =
         batch: What the network was run on, which may be the reason.
 
     Raises:
-        NotFinite: Which names output and preference, and the data if that is not finite itself.
+        NotFinite: If one does; the message names output and preference, and the data if that is not
+            finite itself.
     """
     if all_finite([leaf for values in outputs.values() for leaf in tree_leaves(values)]):
         return
@@ -129,7 +130,8 @@ def check_number(
         batch: What it was taken on, which may be the reason.
 
     Raises:
-        NotFinite: Which names task and preference, and the data if that is not finite itself.
+        NotFinite: If it is not; the message names task and preference, and the data if that is not
+            finite itself.
     """
     if not math.isfinite(value):
         raise _not_finite(f"the {what} of task '{task.name}' is {value}", alpha, batch)

@@ -237,12 +237,16 @@ class Front:
         Args:
             path: The file.
 
+        Returns:
+            The front.
+
         Raises:
             UsageError: If the file cannot be read or holds no front; the message names it.
         """
         check_kind("path", path, (str, PathLike), "the name of a file")
         try:
             front = cls(**read_fields(Path(path).read_bytes()))
+            # A file may come from anybody: its preferences must lie on the simplex.
             as_preference(front.alphas, len(front.tasks))
             return front
         except OSError as error:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from lorpman._files import Kind, near_start, parse_json, write_bytes
 from lorpman.errors import UsageError
 
 if TYPE_CHECKING:
-    from lorpman.front.control import Control
     from lorpman.front.front import Front
 
 FORMAT = "lorpman-front/1"
@@ -20,13 +20,14 @@ _NEEDED = ("alphas", "scores", "tasks", "maximise", "reference")
 _TABLES = ("alphas", "scores", "losses")
 
 
-def write_front(front: "Front", path: str | Path, control: "Control | None" = None) -> None:
+def write_front(front: "Front", path: str | Path, control: Mapping[str, Any] | None = None) -> None:
     """Write a front into a file, all of it or nothing.
 
     Args:
         front: The front.
         path: The file.
-        control: What the front gives up against retrained networks, for readers of the file.
+        control: What the front gives up against retrained networks, for readers of the file; see
+            :meth:`lorpman.front.control.Control.to_json`.
 
     Raises:
         UsageError: If the file cannot be written.
@@ -55,12 +56,13 @@ def read_fields(content: bytes) -> dict[str, Any]:
     fields = {key: document[key] for key in _NEEDED} | {"label": str(document.get("label", ""))}
     for key in _TABLES:
         if document.get(key) is not None:
+            # As NaN, which Front refuses with the place where it is.
             rows = [[math.nan if x is None else x for x in row] for row in document[key]]
             fields[key] = torch.tensor(rows, dtype=torch.float64)
     return fields
 
 
-def _to_json(front: "Front", control: "Control | None") -> str:
+def _to_json(front: "Front", control: Mapping[str, Any] | None) -> str:
     """One line per point; the hypervolume is there for readers without lorpman."""
     try:
         volume = dict(zip(("value", "stderr", "method"), front.hypervolume(), strict=True))
@@ -69,7 +71,7 @@ def _to_json(front: "Front", control: "Control | None") -> str:
     parts: dict[str, Any] = {"format": FORMAT, "label": front.label, "tasks": front.tasks}
     parts |= {"maximise": front.maximise, "reference": front.reference, "hypervolume": volume}
     if control is not None:
-        parts["control"] = control.to_json()
+        parts["control"] = control
     lines = [f'  "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in parts.items()]
     for key in _TABLES:
         table = getattr(front, key)

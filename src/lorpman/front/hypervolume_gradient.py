@@ -56,11 +56,13 @@ def hypervolume_gradient(points: Tensor, reference: Tensor | list[float] | float
 def _slopes(points: Floats, edge: Floats) -> Floats:
     """The gradient at different points of which none dominates another."""
     n, m = points.shape
+    # One point only, since none dominates another: the volume is the way to the edge.
     if m == 1:
         return np.full((n, 1), -1.0)
     slopes = np.zeros((n, m))
     for j, i in np.ndindex(n, m):
         point, rest = points[j], np.arange(m) != i
+        # Points beyond this facet along axis i do not reach it.
         covering = points[(points[:, i] <= point[i]) & (np.arange(n) != j)]
         clipped = np.maximum(covering, point)[:, rest]
         facet = float((edge - point)[rest].prod())

@@ -38,6 +38,9 @@ def sample_volume(boxes: Floats, seed: int, target: float, most: int) -> Sampled
         seed: Fixes the number.
         target: The relative standard error to reach.
         most: The most samples to take for it.
+
+    Returns:
+        The volume's logarithm, its error, and how it was sampled.
     """
     rng = np.random.default_rng(seed)
     draws = {"box": _hit_or_miss(boxes, rng), "union": _karp_luby(boxes, rng)}

@@ -34,6 +34,7 @@ def order(alphas: Tensor, gains: Tensor) -> Order:
     >>> order(alphas, tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.85]]))
     Order(correlations=(1.0, 0.5), violations=1, pairs=6)
     """
+    # Ordered pairs: of two points with different weights, exactly one counts.
     more = alphas[:, None] > alphas[None, :]
     worse = gains[:, None] < gains[None, :]
     correlations = [_spearman(a, g) for a, g in zip(alphas.T, gains.T, strict=True)]

@@ -97,6 +97,7 @@ def _label_corners(axes: Any, front: Front) -> None:
         {"xytext": (-10 * right, 0), "ha": near, "va": "center"},
         {"xytext": (0, -10 * up), "ha": far, "va": below},
     ]
+    # One label only where one point has the largest weight of both tasks.
     for end, place in list(zip(ends, places, strict=True))[: len(set(ends))]:
         text = "α = (" + ", ".join(f"{a:.2g}" for a in front.alphas[end].tolist()) + ")"
         at = tuple(front.scores[end].tolist())

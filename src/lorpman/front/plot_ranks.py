@@ -7,7 +7,7 @@ from lorpman.manifold.low_rank import LowRank
 
 
 def plot_ranks(model: LowRank, path: str | Path) -> None:
-    """Draw the rank of every layer, before the full rank that it could have.
+    """Draw the rank of every layer, in front of the full rank that it could have.
 
     Args:
         model: A manifold that chose its ranks.

@@ -61,7 +61,7 @@ def volume_text(front: Front) -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """A number with so many significant digits, zeros included: 0.950 beside 0.948.
+    """A number with a fixed number of significant digits, zeros included: 0.950 beside 0.948.
 
     Args:
         value: The number.

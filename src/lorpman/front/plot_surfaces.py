@@ -27,6 +27,7 @@ def draw_surfaces(figure: "Figure", fronts: Sequence[Front]) -> None:
         axis.set_label_text(plain_text(name))
         axis.set_tick_params(labelsize=8)
     space.locator_params(nbins=5)
+    # Otherwise matplotlib turns the label along the axis on the page, and our angle is ignored.
     space.zaxis.set_rotate_label(False)
     space.zaxis.label.set_rotation(90)
     space.set_box_aspect(None, zoom=0.76)  # else labels reach into the neighbours

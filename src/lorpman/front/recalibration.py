@@ -54,5 +54,6 @@ def recalibrate(network: nn.Module, batches: Iterable[Any], limit: int | None = 
             module.training = mode
     if any(int(norm.num_batches_tracked or 0) == 0 for norm in norms):
         raise UsageError("no batches to re-estimate the BatchNorm statistics from")
+    # New statistics of data that is not finite would spoil every prediction.
     check_weights(network, None)
     return len(norms)

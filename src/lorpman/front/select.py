@@ -107,6 +107,8 @@ def is_finite(model: Manifold) -> bool:
     Args:
         model: The manifold.
     """
+    # By how it draws preferences, and not by its class: finite manifolds draw those of their
+    # members.
     return isinstance(model.sampler(1.0), Fixed)
 
 
@@ -135,6 +137,7 @@ def _neighbours(alpha: Tensor, width: float, generator: torch.Generator) -> Tens
         moves = moves[torch.randperm(len(moves), generator=generator)[:_DIRECTIONS]]
     moved = (alpha + moves).clamp_min(0.0)
     moved = moved / moved.sum(1, keepdim=True)
+    # A move that the border of the simplex cuts short leads back to where it began.
     changed = (moved - alpha).abs().amax(1) > width / 100
     return moved[changed].float()
 

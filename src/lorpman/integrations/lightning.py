@@ -79,6 +79,7 @@ class ParetoModule(LightningModule):
         check_tasks(tasks, model.num_tasks)
         if window < 1:
             raise UsageError(f"window must be at least 1, got {window}")
+        # A rule takes gradients itself, perhaps in several passes.
         self.automatic_optimization = False
         self.model, self.tasks = model, list(tasks)
         self.rule = Linear() if objective is None else objective
@@ -107,6 +108,7 @@ class ParetoModule(LightningModule):
 
     def on_train_epoch_start(self) -> None:
         """Stop the main weights when it is time."""
+        # Not in that very epoch only: a training may be resumed after it.
         if self.freeze_epoch is None or self.current_epoch < self.freeze_epoch:
             return
         if not self.model.frozen:
@@ -140,6 +142,7 @@ class ParetoModule(LightningModule):
         optimizer.step()
         means = step.losses.detach().mean(0)
         named = {f"loss/{task.name}": mean for task, mean in zip(self.tasks, means, strict=True)}
+        # The same size for every batch, so that an epoch's mean weighs them alike, as in lp.fit.
         self.log_dict(named, on_step=False, on_epoch=True, batch_size=len(alphas))
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
@@ -155,6 +158,7 @@ class ParetoModule(LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Score the front on the validation data, and log its hypervolume."""
         loader = self.trainer.val_dataloaders
+        # Before training, Lightning only tries whether validation runs at all.
         if loader is None or self.trainer.sanity_checking:
             return
         self.front = evaluate(self.model, self.tasks, loader, self.alphas)

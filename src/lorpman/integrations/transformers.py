@@ -62,6 +62,7 @@ class ParetoTrainer(Trainer):
         self.tasks, self.window = tasks, window
         self.objective: Term = Linear() if objective is None else objective
         self.draw = model.sampler(concentration)
+        # The Trainer would drop every column that the manifold's forward(x, alpha) does not name.
         args.remove_unused_columns = False
         if args.activation_checkpointing:
             network: Any = model.get_submodule("network")
@@ -136,6 +137,7 @@ class ParetoTrainer(Trainer):
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         model = self.accelerator.unwrap_model(self.model)
+        # Not the rest: with frozen=True that is a large network which everybody can get again.
         save_file({n: v.cpu().contiguous() for n, v in _trained(model).items()}, folder / WEIGHTS)
 
     def _load_from_checkpoint(

@@ -35,6 +35,9 @@ def load_added(group: Group, name: str, kind: type[_Row]) -> _Row:
         name: One of :func:`added_names`.
         kind: What it must be.
 
+    Returns:
+        The problem or the method.
+
     Raises:
         UsageError: If it cannot be imported, is something else, or calls itself by another name.
     """

@@ -1,13 +1,15 @@
 """Runs beside retrained networks: what one run gives up, and whether there is a trade-off."""
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lorpman._files import owning
-from lorpman.front.control import Control
+from lorpman._files import owning, read_json
+from lorpman.front.control import Control, compete
 from lorpman.front.front import Front
 from lorpman.front.front_file import write_front
 from lorpman.lab.runs.evaluation import evaluate_run
@@ -51,32 +53,69 @@ def control_of_run(spec: Spec, run: Path, retrained: Front, root: Path) -> Contr
     ``front.json``.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        retrained: the test front of the retrained networks.
-        root: where datasets are.
+        spec: The run's settings.
+        run: Its directory.
+        retrained: The test front of the retrained networks.
+        root: Where datasets are.
 
     Raises:
-        UsageError: if the two are of different tasks, or run or data are missing or damaged.
+        UsageError: If the two are of different tasks, or run or data are missing or damaged.
     """
     front = control_front(spec, run, retrained, root)
     control = front.control(retrained)
     with owning(run):
-        write_front(Front.load(run / "front.json"), run / "front.json", control)
+        kept = {
+            **control.to_json(),
+            "networks": len(retrained),
+            "compete": compete([retrained]),
+        }
+        write_front(Front.load(run / "front.json"), run / "front.json", kept)
     return control
+
+
+def kept_control(run: Path) -> dict[str, Any] | None:
+    """What :func:`control_of_run` wrote into the ``front.json`` of a run; None if it did not.
+
+    Args:
+        run: the run directory.
+
+    Returns:
+        Finite numbers ``regret``, ``reach``, ``order_on_losses`` and ``networks``, and ``compete``;
+        each None where it was not known.
+
+    Raises:
+        UsageError: if the file cannot be read.
+    """
+    document = read_json(run / "front.json", "front")
+    kept = document.get("control") if isinstance(document, dict) else None
+    if not isinstance(kept, dict):
+        return None
+    on_losses = kept.get("order_on_losses")
+    correlation = on_losses.get("correlation") if isinstance(on_losses, dict) else None
+    numbers = {key: kept.get(key) for key in ("regret", "reach", "networks")}
+    numbers["order_on_losses"] = correlation
+    # Whoever sent the run may have written anything there.
+    sane = {key: value if _is_number(value) else None for key, value in numbers.items()}
+    told = kept.get("compete")
+    return {**sane, "compete": told if isinstance(told, bool) else None}
+
+
+def _is_number(value: Any) -> bool:
+    # A bool is an int to isinstance, and a mistake here.
+    return type(value) in (int, float) and isfinite(value)
 
 
 def control_front(spec: Spec, run: Path, retrained: Front, root: Path) -> Front:
     """The test front of a run at :func:`control_preferences`, evaluated once and then kept.
 
     Args:
-        spec: the run's settings.
-        run: its directory.
-        retrained: the test front of the retrained networks.
-        root: where datasets are.
+        spec: The run's settings.
+        run: Its directory.
+        retrained: The test front of the retrained networks.
+        root: Where datasets are.
 
     Raises:
-        UsageError: if run or data are missing or damaged.
+        UsageError: If run or data are missing or damaged.
     """
     alphas = control_preferences(retrained)
     path = run / CONTROL_FRONT
@@ -95,7 +134,7 @@ def retrained_fronts(runs: Mapping[tuple[str, int], Path]) -> dict[int, Front]:
     """The fronts of the retrained networks, by seed.
 
     Args:
-        runs: finished runs, by method and seed.
+        runs: Finished runs, by method and seed.
     """
     return {
         seed: Front.load(run / "front.json")

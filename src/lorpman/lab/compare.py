@@ -131,7 +131,7 @@ def _settings_of(problem: Problem, method: str) -> set[str]:
 
 
 def run_directory(out: Path, spec: Spec) -> Path:
-    """Find a run again by its settings.
+    """The directory of the run with these settings, or a free one for it.
 
     Args:
         out: The folder of all runs of a comparison.
@@ -257,8 +257,8 @@ def with_costs(
     """The rows with their training time over that of one plain network.
 
     Args:
-        rows: one per method.
-        retrained: the fronts of the retrained networks by seed; without any there is no measure.
+        rows: One per method.
+        retrained: The fronts of the retrained networks by seed; without any there is no measure.
 
     Returns:
         The rows, with costs where a network was retrained.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lorpman._files import Kind, json_with, near_start
-from lorpman.front.control import Control
+from lorpman.front.control import NO_TRADE_OFF, Control
 from lorpman.front.notebook import html_picture, html_table
 
 TABLE = Kind("a table", near_start(b"| method |", within=16), (".md",))
@@ -17,7 +17,6 @@ TABLE_DATA = Kind("the numbers of a table", json_with("problem", "rows"), (".jso
 _HEAD = ["method", "hypervolume", "paper", "order", "violations", "parameters"]
 _HEAD += ["epochs", "s / epoch", "memory"]
 _CONTROL_HEAD = ["regret", "reach", "order on losses", "cost"]
-NO_TRADE_OFF = "These tasks do not compete: one network serves all preferences."
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,17 @@ class MethodResults:
 
     method: str
     seeds: tuple[int, ...]
+    """Those that were trained to the end."""
     hypervolumes: tuple[float, ...]
     """On the test split, by seed."""
     sampling_error: float
     """The largest standard error with which a hypervolume was sampled; 0 if exact."""
     parameters: int
+    """How many numbers one run learns."""
     seconds_per_epoch: float
+    """The mean over all epochs and seeds."""
     epochs: int
+    """Of each run."""
     peak_memory: int
     """Bytes, the most over the seeds, libraries and data included."""
     order: float | None
@@ -41,6 +44,7 @@ class MethodResults:
     violations: int
     """Pairs of preferences, over tasks and seeds, of which more weight scores worse."""
     pairs: int
+    """Pairs of preferences, over tasks and seeds, with different weights."""
     published: float | None
     """What the paper reports, for this problem at full scale."""
     runs: tuple[str, ...]
@@ -52,7 +56,7 @@ class MethodResults:
 
     @property
     def mean(self) -> float:
-        """Hypervolume, over the seeds."""
+        """The mean hypervolume over the seeds."""
         return statistics.fmean(self.hypervolumes)
 
     @property

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lorpman.errors import UsageError
+from lorpman._files import as_path
+from lorpman.errors import UsageError, check_kind, shown
 from lorpman.front.front import Front
 from lorpman.lab.compare import compare as compare_runs
 from lorpman.lab.comparison_table import Comparison
@@ -39,7 +40,7 @@ class Run:
 
     @property
     def problem(self) -> Problem:
-        """What was trained."""
+        """The problem that was trained."""
         return self.spec.problem
 
     @property
@@ -103,7 +104,8 @@ def train(
         TrainingDiverged: If a loss becomes NaN or infinite.
     """
     spec = Spec.make(problem, method, seed, settings, scale, recipe)
-    path = Path(out) if out is not None else Path("runs") / f"{spec.problem.name}-{method}-{seed}"
+    default = f"runs/{spec.problem.name}-{method}-{seed}"
+    path = as_path("out", default if out is None else out)
     root = _root(data)
     result = train_run(spec, path, root, resume=resume, progress=progress)
     return Run(path, spec, result.model.eval(), result.front, root)
@@ -121,10 +123,13 @@ def open_run(
         problem: What was trained, where that is not built in: a problem, or where it is.
         data: Where datasets are; default: LORPMAN_DATA, or a cache.
 
+    Returns:
+        The run, with its model in evaluation mode.
+
     Raises:
         UsageError: If it is no finished run, or of another problem.
     """
-    folder = Path(path)
+    folder = as_path("path", path)
     found = None if problem is None else find_problem(problem)
     spec, model = directory.open_run(folder, found)
     if not (folder / "front.json").exists():
@@ -170,7 +175,11 @@ def compare(
         UsageError: If something asked for does not exist, or every run failed.
     """
     found = find_problem(problem)
-    folder = Path(out) if out is not None else Path("runs") / "compare" / found.name
+    folder = as_path("out", f"runs/compare/{found.name}" if out is None else out)
+    for name, values in (("methods", methods), ("seeds", seeds)):
+        if isinstance(values, str):
+            raise UsageError(f"{name} must be a list, got {shown(values)}")
+        check_kind(name, values, Sequence, "a list")
     return compare_runs(
         found,
         list(methods),
@@ -220,12 +229,16 @@ def tune(
         progress: Whether to show it on standard error.
         **settings: Those that all trials share.
 
+    Returns:
+        The best settings, and the whole study.
+
     Raises:
         UsageError: If there is nothing to search, or a value is not one that a run can have.
     """
-    sweep = Sweep.make(problem, method, seed, settings, search or {}, scale, recipe)
-    default = Path("runs") / f"{sweep.problem.name}-{method}.study"
-    file = default if study is None else Path(study)
+    ranges = {} if search is None else search
+    sweep = Sweep.make(problem, method, seed, settings, ranges, scale, recipe)
+    default = f"runs/{sweep.problem.name}-{method}.study"
+    file = as_path("study", default if study is None else study)
     say = _say(progress) or (lambda line: None)
     finished = run_study(sweep, trials, file, _root(data), say, Workers(jobs, scheduler))
     best = finished.best_trial
@@ -233,7 +246,7 @@ def tune(
 
 
 def _root(data: str | Path | None) -> Path:
-    return directory.data_root(None if data is None else Path(data))
+    return directory.data_root(None if data is None else as_path("data", data))
 
 
 def _say(progress: bool) -> Callable[[str], None] | None:

@@ -9,6 +9,7 @@ from lorpman.lab.own_process import call_in_own_process
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.train import train
 
+# A process that died may have lacked memory for a moment; the second goes on from its checkpoint.
 _ATTEMPTS = 2
 
 

@@ -50,6 +50,7 @@ def call_in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
             _ask_and_wait(child, question)
         if not file.exists():
             raise ProcessLost("its process died, perhaps for lack of memory")
+        # From our own child, in a folder that nobody else can write to.
         result, error = pickle.loads(file.read_bytes())
     if error is not None:
         raise error
@@ -88,6 +89,7 @@ def _ask_and_wait(child: subprocess.Popen[bytes], question: bytes) -> None:
         child.stdin.write(question)
         child.stdin.flush()
         child.wait()
+    # It died before it had read everything; the missing answer will tell.
     except BrokenPipeError:
         child.wait()
     except KeyboardInterrupt:

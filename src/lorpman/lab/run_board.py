@@ -34,7 +34,9 @@ class WatchedRun:
     method: str
     epochs: int
     state: State = "waits"
+    """Whether it waits, runs, is done or has failed."""
     epochs_done: int = 0
+    """As its log tells."""
     seconds: list[float] = field(default_factory=list)
     """What each epoch took."""
 
@@ -126,6 +128,7 @@ class RunBoard:
         self._at_once = at_once
         self._tell = tell or (lambda line: None)
         # Runs begin in threads of their own.
+        # Reentrant, since a line is told, with its summary, while the lock is held.
         self._lock = threading.RLock()
 
     def begins(self, name: str) -> None:

@@ -118,6 +118,7 @@ class TrainingSettings(SettingsGroup):
         common: dict[str, Any] = {
             "lr": self.learning_rate,
             "weight_decay": self.weight_decay,
+            # None and not False, with which torch would not choose its foreach way either.
             "fused": fused or None,
         }
         if self.optimizer == "sgd":

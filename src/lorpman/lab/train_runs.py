@@ -49,6 +49,7 @@ def train_runs(
             _train_one,
             board_here,
             root.absolute(),
+            # Runs in one process would share torch's generators and threads.
             isolate or workers.several,
             epoch_lines,
             workers.threads,

@@ -13,7 +13,16 @@ from typing import Any
 import torch
 
 from lorpman._files import Kind, check_target, parse_json
-from lorpman.errors import NotFinite, ProcessLost, TrainingDiverged, UsageError, need
+from lorpman.errors import (
+    NotFinite,
+    ProcessLost,
+    TrainingDiverged,
+    UsageError,
+    check_kind,
+    need,
+    shown,
+    whole_number,
+)
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.own_process import call_in_own_process
@@ -87,6 +96,7 @@ class Sweep:
             UsageError: If there is nothing to search, or a value is not one that a run can have.
         """
         spec = Spec.make(problem, method, seed, overrides, scale, recipe)
+        _check_ranges(ranges)
         problem = spec.problem
         known = spec.settings()
         preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
@@ -147,6 +157,15 @@ class Sweep:
         return "/".join(part for part in parts if part)
 
 
+def _check_ranges(ranges: Ranges) -> None:
+    """Refuse what is no list of values by setting."""
+    check_kind("search", ranges, Mapping, "a dict of the values to try, by setting")
+    for key, values in ranges.items():
+        # A text is a sequence too, of letters that nobody means.
+        if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
+            raise UsageError(f"search of {shown(key)} must be a list, got {shown(values)}")
+
+
 def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Whole numbers as such: the ranges of a preset are floats where one of them is."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
@@ -181,8 +200,7 @@ def tune(
         UsageError: If ``trials`` is below 1, the file is something else, no trial came to its end,
             or workers are asked for that are not there.
     """
-    if trials < 1:
-        raise UsageError(f"trials must be at least 1, got {trials}")
+    whole_number("trials", trials)
     optuna = need("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     first = sweep.spec({key: values[0] for key, values in sweep.ranges.items()})
@@ -214,6 +232,7 @@ def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) 
     study.optimize(
         lambda trial: _validation_hypervolume(trial, sweep, load),
         n_trials=1,
+        # optimize returns nothing, and the newest trial of the study may be another worker's.
         callbacks=[lambda _, trial: ended.append(trial)],
     )
     return ended[0]
@@ -343,6 +362,7 @@ def _left(study: Any, sweep: Sweep) -> list[dict[str, Any]]:
 def _tried(study: Any, states: Sequence[str]) -> list[dict[str, Any]]:
     """What the trials in one of these states have tried, or are about to."""
     return [
+        # A trial that waits has no values yet, only those that it was told to try.
         trial.system_attrs.get("fixed_params", trial.params)
         for trial in study.get_trials(deepcopy=False)
         if trial.state.name in states

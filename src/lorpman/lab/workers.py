@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lorpman.errors import UsageError, need
+from lorpman.errors import UsageError, check_kind, need, whole_number
 from lorpman.lab.own_process import packed
 
 _SECONDS_TO_CONNECT = 10
@@ -33,8 +33,9 @@ class Workers:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise UsageError(f"--jobs must be at least 1, got {self.jobs}")
+        whole_number("jobs", self.jobs)
+        if self.scheduler is not None:
+            check_kind("scheduler", self.scheduler, str, "the address of a Dask scheduler")
         if self.scheduler is not None and self.jobs > 1:
             raise UsageError(
                 "--jobs is for this machine, and the scheduler's workers decide how much they "
@@ -76,6 +77,8 @@ class Workers:
         if not self.several:
             yield from (function(*call) for call in calls)
         elif self.scheduler is None:
+            # Threads that only wait: every call starts a process of its own. One call at a time for
+            # each, since calls take minutes.
             run = Parallel(self.jobs, "threading", return_as="generator_unordered", batch_size=1)
             yield from run(delayed(function)(*call) for call in calls)
         else:
@@ -87,6 +90,7 @@ class Workers:
 
 
 def _call_packed(bundle: bytes) -> Any:
+    # Bytes of the process that asked, not of a stranger.
     function, arguments = pickle.loads(bundle)
     return function(*arguments)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError
-from lorpman.manifold.applied_factors import can_apply
+from lorpman.manifold.applied_factors import can_apply, is_turned_linear
 from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.peft_format import Adapter
 
@@ -49,13 +49,16 @@ def adapter_at(
                     f"PEFT has no LoRA like that of '{name}', expected linear layers, embeddings "
                     "and convolutions of width 1; leave it out with shared="
                 )
-            # PEFT looks up rows in A, so its factors of an embedding [V, d] are those of the
-            # transpose.
-            swapped = isinstance(module, nn.Embedding)
-            factors[modules[module]] = (B.T, A.T) if swapped else (A, B)
+            # PEFT's factors of such layers are those of the transpose.
+            factors[modules[module]] = (B.T, A.T) if _has_inputs_as_rows(module) else (A, B)
     # Heads that are trained beside the deltas, without which the adapter would be another network.
     saved = {n: p.detach() for n, p in network.named_parameters() if p.requires_grad}
     return Adapter(factors, dict.fromkeys(factors, scale), saved)
+
+
+def _has_inputs_as_rows(module: nn.Module) -> bool:
+    """Whether a layer's weight is the transpose of that of a linear layer."""
+    return isinstance(module, nn.Embedding) or is_turned_linear(module)
 
 
 def check_frozen(network: nn.Module, names: frozenset[str]) -> None:
@@ -134,7 +137,7 @@ def take_adapters(
             # A layer that this adapter leaves alone: factors of rank 0, padded to the others' rank
             # below.
             A, B = adapter.factors.get(name, (delta.A[0, :0], delta.B[:, 0, :0]))
-            if isinstance(modules[name], nn.Embedding) and name in adapter.factors:
+            if _has_inputs_as_rows(modules[name]) and name in adapter.factors:
                 A, B = B.T, A.T
             pairs.append((A.to(delta.A), B.to(delta.B) * adapter.scales.get(name, 1.0)))
         rank = max(len(A) for A, _ in pairs)

@@ -80,6 +80,8 @@ def can_apply(module: nn.Module, key: str) -> bool:
         # A subclass with a forward of its own may do anything; but layers with codes do the same as
         # nn.Linear, in their own way.
         return type(module).forward is nn.Linear.forward or is_coded(module)
+    if is_turned_linear(module):
+        return True
     if isinstance(module, nn.Embedding):
         # max_norm changes rows of the weight that are looked up, scale_grad_by_freq their
         # gradients: neither would reach the factors.
@@ -91,6 +93,13 @@ def can_apply(module: nn.Module, key: str) -> bool:
         simple = module.groups == 1 and module.padding_mode == "zeros"
         return simple and module.kernel_size[0] == 1
     return False
+
+
+def is_turned_linear(module: nn.Module) -> bool:
+    """Whether a module is GPT-2's linear layer, whose weight has inputs as rows."""
+    # By name: transformers may not be installed.
+    kind = type(module)
+    return (kind.__module__, kind.__name__) == ("transformers.pytorch_utils", "Conv1D")
 
 
 def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) -> _Forward | None:
@@ -106,6 +115,8 @@ def applied(module: nn.Module, key: str, delta: LowRankDelta, scales: Tensor) ->
         return None
     if isinstance(module, nn.Linear):
         return _linear(module, delta, scales)
+    if is_turned_linear(module):
+        return _turned_linear(module, delta, scales)
     if isinstance(module, nn.Embedding):
         return _embedding(module, delta, scales)
     return _convolution(module, delta, scales)
@@ -129,9 +140,22 @@ def _linear(module: nn.Linear, delta: LowRankDelta, scales: Tensor) -> _Forward:
     return forward
 
 
-def _embedding(module: nn.Embedding, delta: LowRankDelta, scales: Tensor) -> _Forward:
+def _turned_linear(module: nn.Module, delta: LowRankDelta, scales: Tensor) -> _Forward:
     def forward(x: Tensor) -> Tensor:
         _check_samples(x, scales)
+        A, B = delta.A.flatten(0, 1), delta.B.flatten(1)
+        inner = (x.to(B.dtype) @ B) * _between(scales, x.ndim)
+        output: Tensor = module.forward(x)
+        return output + (inner @ A).to(output.dtype)
+
+    return forward
+
+
+def _embedding(module: nn.Embedding, delta: LowRankDelta, scales: Tensor) -> _Forward:
+    def forward(x: Tensor) -> Tensor:
+        # One row for all samples, such as positions, becomes one for each: preferences differ.
+        if scales.ndim == 1 or x.ndim < 2 or len(x) != 1:
+            _check_samples(x, scales)
         A, B = delta.A.flatten(0, 1), delta.B.flatten(1)
         inner = F.embedding(x, B) * _between(scales, x.ndim + 1)
         change, output = inner @ A, module.forward(x)

@@ -20,7 +20,7 @@ def check_manifold(model: object) -> None:
         model: What the caller gave as a model.
 
     Raises:
-        UsageError: With how to make one.
+        UsageError: If it is none; the message says how to make one.
     """
     check_kind("model", model, Manifold, "a manifold, such as lp.LowRank(network, num_tasks)")
 
@@ -76,6 +76,19 @@ class Manifold(nn.Module, ABC):
             alphas: The preferences ``[b, m]``.
         """
         return OneByOne(self, alphas)
+
+    @property
+    def lends_weights(self) -> bool:
+        """Whether :meth:`network_to_run` gives networks over the manifold's own weights."""
+        return False
+
+    def network_to_run(self, alpha: Tensor) -> nn.Module:
+        """The network at one preference for running it only, without a copy where that can be.
+
+        Args:
+            alpha: The preference ``[m]``.
+        """
+        return self.solution(alpha)
 
     @property
     def innermost(self) -> "Manifold":

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from lorpman._torch import is_transformed
 from lorpman.errors import UsageError
 from lorpman.manifold.adapters import adapter_at, check_frozen
-from lorpman.manifold.applied_factors import network_at
+from lorpman.manifold.applied_factors import can_apply, network_at
 from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_view import has_hidden_references
 from lorpman.manifold.one_by_one import OneByOne
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.peft_format import write_adapter
+from lorpman.manifold.repeated_batch import count_samples, repeat_batch, split_batch
 from lorpman.manifold.stacked_outputs import stack_outputs
 
 
@@ -33,6 +34,8 @@ class FineTuning(ParameterManifold):
 
     scale: float
     """Multiplies all deltas."""
+    batched: bool
+    """Whether one pass over a batch that is repeated b times serves all b preferences."""
     _shared: frozenset[str]
     _applies_factors: bool
 
@@ -47,6 +50,10 @@ class FineTuning(ParameterManifold):
         alpha = self._on_device(alpha)
         if alpha.ndim == 1:
             return call_network(self._view(alpha), x)
+        if self.batched:
+            samples = count_samples(x)
+            network = self._view(alpha.repeat_interleave(samples, 0))
+            return split_batch(call_network(network, repeat_batch(x, len(alpha))), len(alpha))
         return stack_outputs([call_network(self._view(row), x) for row in alpha])
 
     def one_by_one(self, alphas: Tensor) -> OneByOne:
@@ -68,6 +75,17 @@ class FineTuning(ParameterManifold):
         else:
             with super().at(alpha) as network:
                 yield network
+
+    @property
+    def lends_weights(self) -> bool:
+        # Where a layer needs a merged weight, so that is kept, plain networks are quicker.
+        places = [place for name in self.low_rank_deltas() for place in self._places[name]]
+        return self._applies_factors and all(can_apply(*place) for place in places)
+
+    def network_to_run(self, alpha: Tensor) -> nn.Module:
+        if not self.lends_weights:
+            return super().network_to_run(alpha)
+        return self._view(self._on_device(alpha))
 
     def _view(self, alpha: Tensor) -> nn.Module:
         """The network at ``alpha [m]`` or ``[n, m]``, with factors on activations."""
@@ -119,6 +137,7 @@ class FineTuning(ParameterManifold):
 
         Raises:
             UsageError: As :meth:`save_adapters`.
+            ValueError: If there are several preferences.
         """
         check_frozen(self.network, self._shared)
         given = self._on_device(alpha)

@@ -59,6 +59,7 @@ def centre(models: Sequence[nn.Module], into: nn.Module) -> None:
             # In double precision, so that the mean of equal weights is exactly that weight.
             value.copy_(torch.stack([state[name].double() for state in states]).mean(0))
         else:
+            # Whole numbers, such as counts of batches, have no mean.
             value.copy_(states[0][name])
 
 

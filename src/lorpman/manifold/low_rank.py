@@ -20,6 +20,7 @@ from lorpman.manifold.network_parameters import owners, shared_names
 from lorpman.manifold.parameter_manifold import LateWeight
 from lorpman.manifold.peft_format import read_adapter
 from lorpman.manifold.ranks import DEFAULT_RANK, Owned, check_budget, first_rank, rank_by_name
+from lorpman.manifold.repeated_batch import check_batched
 from lorpman.manifold.shared_bottom import SharedBottom
 
 _Rank = int | Literal["auto"] | Mapping[str, int]
@@ -56,6 +57,8 @@ class LowRank(FineTuning):
         budget: With ``rank="auto"``, the most parameters that all factors together may have; by
             default as many as with rank 8.
         frozen: Whether theta_0 stays as it came, for fine-tuning.
+        batched: With ``frozen=True``, whether one pass serves all b preferences, over a batch that
+            is repeated b times (see docs/transformers.md for when that is faster).
 
     Raises:
         UsageError: If a setting is out of range, a prefix matches no parameter, there is nothing
@@ -78,6 +81,7 @@ class LowRank(FineTuning):
         merge: Way = "auto",
         budget: int | None = None,
         frozen: bool = False,
+        batched: bool = False,
     ) -> None:
         super().__init__(network, num_tasks, share_weights=frozen)
         if budget is not None and rank != "auto":
@@ -91,13 +95,14 @@ class LowRank(FineTuning):
         adapted = [entry for entry in owners(self.network) if entry[0] in self._shared]
         self.budget = None
         if rank == "auto":
-            # More than the budget at first: begin_epoch drops what turns out to matter least.
             self.budget = check_budget(adapted, num_tasks, budget)
+            # More than the budget at first: begin_epoch drops what turns out to matter least.
             rank = first_rank(adapted, num_tasks, self.budget)
         self._make_deltas(adapted, rank_by_name(rank, adapted), frozen)
         # Decided here and not by a later freeze(): a network that uses factors on activations has
         # no place for the deltas of norm layers, which only frozen=True leaves out.
         self._applies_factors = frozen
+        self.batched = batched and check_batched(self.network, frozen)
         if frozen:
             # Heads that were made for these tasks know nothing yet; all else came trained.
             self.freeze(heads=not isinstance(network, SharedBottom))

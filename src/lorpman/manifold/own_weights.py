@@ -5,8 +5,9 @@ weight in another way, such as a list beside the parameter, would silently run w
 training would reach nothing, or what is trained and what is handed out would be two networks.
 """
 
+import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from lorpman.manifold.network_call import call_network
 
 # As large as what training would make of weights that start at zero.
 _DELTA = 0.1
+_FIX = "read every weight as the parameter of its module when it is used"
 
 
 def check_own_weights(model: Manifold, x: Any) -> None:
@@ -28,15 +30,19 @@ def check_own_weights(model: Manifold, x: Any) -> None:
 
     A copy is tried, with random numbers where a weight is still zero throughout, as deltas are at
     the start. The model, its statistics and its modes stay as they are; the caller keeps the
-    random state.
+    random state. A network that stays as it came is not copied, for it may fill the memory; there
+    it is only tried whether its weights are its own and its factors are used.
 
     Args:
         model: The manifold, on its device.
         x: What its network takes.
 
     Raises:
-        UsageError: Which names the module or the parameter.
+        UsageError: If it is so; the message names the module or the parameter.
     """
+    if model.lends_weights:
+        _check_lent_weights(model, x)
+        return
     trial = copy_network(model).eval()
     with torch.no_grad():
         for parameter in trial.parameters():
@@ -45,7 +51,7 @@ def check_own_weights(model: Manifold, x: Any) -> None:
             if parameter.is_floating_point() and not parameter.any():
                 parameter.normal_(0, _DELTA)
     shown = model.preferences()
-    # Two that differ most; a manifold that shows one preference only has just that.
+    # The first and the last one; a manifold that shows one preference only has just that.
     for alpha in shown[[0, -1]][: len(shown)]:
         # Before it runs: what a network remembers must be the same on both sides.
         network = trial.solution(alpha)
@@ -54,12 +60,36 @@ def check_own_weights(model: Manifold, x: Any) -> None:
         if _differ(ours, _outputs(network, x)):
             raise UsageError(
                 f"{_where(trial, x, alpha)}, so that training would not reach what is handed out "
-                "(solution differs from the manifold at one preference); read every weight as the "
-                "parameter of its module when it is used"
+                f"(solution differs from the manifold at one preference); {_FIX}"
             )
     # In training a network may keep more than in use; evaluation would then fail to copy it.
     trial.train()(x, alpha)
     trial.solution(alpha)
+
+
+def _check_lent_weights(model: Manifold, x: Any) -> None:
+    network = _network(model)
+    names = {id(p): name for name, p in network.named_parameters()}
+    if (reading := _reading_elsewhere(network, names)) is not None:
+        raise UsageError(f"{reading}, where factors do not reach it; {_FIX}")
+    # The structure and what it remembers are copied, the parameters are the same.
+    trial = copy.deepcopy(model, {id(p): p for p in model.parameters()}).eval()
+    outputs = _outputs(trial, x, model.preferences()[0])
+    _check_leaves(trial, outputs, x)
+    trained = {id(p) for name, p in model.named_parameters() if id(p) not in names}
+    if not any(id(leaf) in trained for leaf in _leaves_behind(outputs)):
+        raise UsageError(
+            f"{type(network).__name__} uses none of the layers that have factors, so that nothing "
+            f"can be learned; {_FIX}"
+        )
+
+
+def _reading_elsewhere(network: nn.Module, names: Mapping[int, str]) -> str | None:
+    """Which module holds on to which parameter in a plain attribute; None if none does."""
+    for name, key, value in attributes(network):
+        if id(value) in names:
+            return f"{at(name)} reads parameter '{names[id(value)]}' through its attribute '{key}'"
+    return None
 
 
 def _outputs(module: nn.Module, x: Any, alpha: Tensor | None = None) -> list[Tensor]:
@@ -95,7 +125,7 @@ def _check_leaves(model: Manifold, outputs: list[Tensor], x: Any) -> None:
             raise UsageError(
                 f"{type(_network(model)).__name__} reads a weight {list(leaf.shape)}{named} that "
                 "is none of its parameters, perhaps through a function that was made with them; "
-                "read every weight as the parameter of its module when it is used"
+                f"{_FIX}"
             )
 
 
@@ -117,9 +147,8 @@ def _where(model: Manifold, x: Any, alpha: Tensor) -> str:
     """Which module reads which weight elsewhere than in its place, as far as that shows."""
     network = _network(model)
     names = {id(p): name for name, p in network.named_parameters()}
-    for name, key, value in attributes(network):
-        if id(value) in names:
-            return f"{at(name)} reads parameter '{names[id(value)]}' through its attribute '{key}'"
+    if (reading := _reading_elsewhere(network, names)) is not None:
+        return reading
     ours, theirs = _recorded(network), _recorded(solution := model.solution(alpha))
     _outputs(model, x, alpha)
     _outputs(solution, x)

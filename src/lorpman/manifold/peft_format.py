@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from lorpman._files import Kind, json_with, near_start, replacing, write_json
 from lorpman.errors import UsageError
+from lorpman.manifold.applied_factors import is_turned_linear
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
@@ -86,8 +87,8 @@ def _served_rank(rank: int) -> int:
 def _as_stored(name: str, module: nn.Module, A: Tensor, B: Tensor) -> dict[str, Tensor]:
     if isinstance(module, nn.Embedding):
         return {f"{name}.lora_embedding_A": A, f"{name}.lora_embedding_B": B}
-    if not isinstance(module, nn.Linear):
-        weight = module.get_parameter("weight")
+    weight = module.get_parameter("weight")
+    if weight.ndim > 2:
         ones = [1] * (weight.ndim - 2)
         A, B = A.reshape(-1, *weight.shape[1:]), B.reshape(*B.shape, *ones)
     return {f"{name}.lora_A.weight": A, f"{name}.lora_B.weight": B}
@@ -111,7 +112,7 @@ def _config(
         "target_modules": _targets(network, set(ranks)),
         "lora_dropout": 0.0,
         "bias": "none",
-        "fan_in_fan_out": False,
+        "fan_in_fan_out": any(is_turned_linear(network.get_submodule(name)) for name in ranks),
         "use_rslora": False,
         "use_dora": False,
         "inference_mode": True,
@@ -139,6 +140,9 @@ def read_adapter(folder: Path) -> Adapter:
     Args:
         folder: Holds ``adapter_config.json`` and ``adapter_model.safetensors``.
 
+    Returns:
+        Its factors, their scales, and the whole weights that it brings along.
+
     Raises:
         UsageError: If there is none, or one that is more than low-rank factors.
     """
@@ -165,7 +169,7 @@ def read_adapter(folder: Path) -> Adapter:
 
 
 def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
-    wanted = {"peft_type": "LORA", "use_dora": False, "bias": "none", "fan_in_fan_out": False}
+    wanted = {"peft_type": "LORA", "use_dora": False, "bias": "none"}
     for key, expected in wanted.items():
         if config.get(key, expected) != expected:
             raise UsageError(

@@ -26,6 +26,7 @@ class Row:
     index: int
     """Which preference of the step, from 0."""
     step: Step
+    """The step that it is a part of."""
     losses: Tensor
     """The tasks' losses at this preference, ``[m]``."""
     gram: Tensor

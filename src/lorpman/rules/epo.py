@@ -15,7 +15,7 @@ class Epo(Weighting):
     """
 
     def prepare(self, model: Manifold) -> None:
-        """Applies to every manifold: the preference decides."""
+        """Nothing to check: every manifold will do, since the preference decides."""
 
     def weights(self, row: Row) -> Tensor:
         """``m`` times the weights of EPO's linear programme, ``[m]``."""

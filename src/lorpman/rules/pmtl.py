@@ -27,7 +27,7 @@ class PMTL(Weighting):
         self.cone_epochs = cone_epochs
 
     def prepare(self, model: Manifold) -> None:
-        """Make room for which members have arrived.
+        """Make room to remember which members have been in their cone.
 
         Raises:
             UsageError: If ``model`` is no Population.

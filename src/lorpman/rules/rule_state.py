@@ -58,7 +58,7 @@ class BufferedAdam(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def change(self, gradient: Tensor, rate: float) -> Tensor:
-        """What to add to the tensor.
+        """One step of Adam: what to add to the tensor.
 
         Args:
             gradient: The tensor's gradient in this step.

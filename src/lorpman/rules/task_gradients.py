@@ -67,7 +67,7 @@ class TaskGradients:
         return total
 
     def weighted(self, weights: Tensor, head_weights: Tensor) -> GradientPairs:
-        """Every tensor with a weighted sum of its gradients.
+        """Every tensor, paired with a weighted sum of its gradients.
 
         Args:
             weights: What the shared gradients are weighted with, ``[m]``.
@@ -77,7 +77,7 @@ class TaskGradients:
         return self.directed(direction, head_weights)
 
     def directed(self, direction: Tensor, head_weights: Tensor) -> GradientPairs:
-        """The shared tensors with parts of a direction, the others with weighted sums.
+        """The shared tensors, paired with parts of a direction; the others, with weighted sums.
 
         Args:
             direction: What the shared tensors are to get, side by side: ``[P]``.

@@ -36,7 +36,7 @@ class DamagedCheckpoint(UsageError):
 
 
 class CheckpointWarning(UserNotice):
-    """An older checkpoint was used than there should be."""
+    """The newest checkpoint is damaged, and the one before it was used."""
 
 
 def save(state: dict[str, Any], path: Path) -> None:
@@ -199,6 +199,7 @@ def epochs_done(path: Path) -> int:
         else:
             state = json.loads(metadata[_WITHOUT_CHECKSUM])
         done = _unpack(state, lambda name: None)["epochs_done"]
+        # Not isinstance, for which True is a whole number.
         return done if type(done) is int and done > 0 else 0
     except (OSError, SafetensorError, *_WRONG_CONTENT):
         return 0
@@ -259,9 +260,11 @@ def _keep_as_previous(path: Path) -> None:
 def _checksum(text: str, tensors: dict[str, Tensor]) -> str:
     """Of the JSON text, and of name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(text.encode())
+    # Sorted, since safetensors gives them back in an order of its own.
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        # As bytes, since numpy has no bfloat16.
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
@@ -278,6 +281,7 @@ def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
         tensors[name] = value.detach().cpu().clone().contiguous()
         return {"$tensor": name}
     if isinstance(value, dict):
+        # As pairs: the keys of an optimiser's state are numbers, of which JSON would make texts.
         return {"$dict": [[_pack(k, tensors), _pack(v, tensors)] for k, v in value.items()]}
     if isinstance(value, tuple):
         return {"$tuple": [_pack(v, tensors) for v in value]}

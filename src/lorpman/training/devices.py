@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lorpman.errors import UsageError, unknown
+from lorpman.errors import UsageError, shown, unknown
 from lorpman.training.lost_processes import watch_for_deaths
 
 if TYPE_CHECKING:
@@ -18,6 +18,12 @@ _REFUSED = {
 }
 # By these, a process finds the first machine, and knows which one it is on itself.
 _OF_SEVERAL_MACHINES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
+# What Fabric 2.5 knows torchrun, SLURM and LSF by. Not asked of Fabric, whose import takes seconds.
+_LAUNCHERS = (
+    {"TORCHELASTIC_RUN_ID"},
+    {"SLURM_NTASKS"},
+    {"LSB_JOBID", "LSB_DJOB_RANKFILE", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE"},
+)
 PRECISIONS = ("32-true", "64-true", "bf16-true", "bf16-mixed", "16-mixed")
 
 
@@ -83,21 +89,29 @@ class Engine:
         """Refuse several machines that nobody has told of each other; they would wait in vain.
 
         Raises:
-            UsageError: If nothing tells where the others are; the message names what is missing.
+            UsageError: With the variables that are missing, or hold something else.
         """
-        launched = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "LSB_JOBID", "RANK")
+        self._size()
+        is_first_process()
+        if self.nodes == 1 or _has_launcher():
+            return
         missing = [name for name in _OF_SEVERAL_MACHINES if name not in os.environ]
-        if self.nodes > 1 and missing and not any(name in os.environ for name in launched):
+        if missing:
             raise UsageError(
                 f"nodes is {self.nodes}, but {', '.join(missing)} of the environment do not tell "
                 "where the other machines are; start the command with torchrun on each, or set them"
             )
+        _read_variable("MASTER_PORT", 65535)
+        _read_variable("NODE_RANK", self.nodes - 1)
 
     def start(self, loggers: list[Any]) -> "Fabric":
         """Start the other processes, if there are any, and join them.
 
         Args:
             loggers: Fabric's, to which every epoch is told.
+
+        Returns:
+            Fabric, as it stands in this process.
 
         Raises:
             UsageError: If this machine lacks the devices or the precision.
@@ -131,10 +145,36 @@ class Engine:
         """Processes per machine, and machines."""
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             return self.devices, self.nodes
-        local = int(os.environ["LOCAL_WORLD_SIZE"])
-        return local, int(os.environ["WORLD_SIZE"]) // local
+        local = max(1, _read_variable("LOCAL_WORLD_SIZE"))
+        return local, max(1, _read_variable("WORLD_SIZE") // local)
 
 
 def is_first_process() -> bool:
-    """Whether this process is the one that writes; known before any other is started."""
-    return all(int(os.environ.get(name, "0")) == 0 for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
+    """Whether this process is the one that writes; known before any other is started.
+
+    Raises:
+        UsageError: if the environment holds a rank that is no number.
+    """
+    ranks = [name for name in ("RANK", "LOCAL_RANK", "NODE_RANK") if name in os.environ]
+    return all(_read_variable(name) == 0 for name in ranks)
+
+
+def _has_launcher() -> bool:
+    """Whether Fabric will find a program that tells the processes of each other."""
+    # As in SLURM: under these names a person has a terminal on one of the machines.
+    by_hand = os.environ.get("SLURM_JOB_NAME") in ("bash", "interactive")
+    return any(
+        names <= os.environ.keys() and not (by_hand and "SLURM_NTASKS" in names)
+        for names in _LAUNCHERS
+    )
+
+
+def _read_variable(name: str, most: int = 2**31 - 1) -> int:
+    """A whole number from the environment."""
+    text = os.environ.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= most):
+        raise UsageError(
+            f"the environment variable {name} must be a whole number of at most {most}, "
+            f"got {shown(text)}; set or unset it"
+        )
+    return int(text)

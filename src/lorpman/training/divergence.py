@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LastStep:
-    """The last step, for the words of an error."""
+    """The last step that was taken, kept so that an error can say where it happened."""
 
     batch: Any
     """What it was taken on."""
@@ -75,6 +75,7 @@ def check_epoch(state: "TrainingState", tasks: Sequence[Task], epochs: int) -> N
             f"{bad} {when}{_largest_loss(state, tasks)}; "
             "check this task's data and the gradient of its loss, or lower the learning rate"
         )
+    # In other epochs the next step computes the losses anyway.
     if state.last is not None and state.epoch + 1 == epochs:
         _check_result(state, state.last, tasks)
 
@@ -89,6 +90,7 @@ def check_checkpoint(content: Mapping[str, Any]) -> None:
         TrainingDiverged: If anything is not finite; the message names it.
     """
     weights = {f"parameter '{name}'": v for name, v in content.get("model", {}).items()}
+    # Weights may hold minus infinity, as masks do; a rule may begin a minimum at infinity.
     others = {key: content.get(key) for key in ("averaging", "rule", "optimizer")}
     bad = describe_bad(weights, masked=True) or _first_nan(others)
     if bad is not None:

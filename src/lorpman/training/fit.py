@@ -184,6 +184,7 @@ def _train(
             began = time.perf_counter() - state.seconds
             state.begin_epoch(plan.epochs, plan.freeze_epoch, plan.freeze_heads)
             _train_epoch(state, plan, bar, saver)
+            # Before anything of this epoch is shown, told or saved.
             check_epoch(state, plan.tasks, plan.epochs)
             record = _finish_epoch(state, plan, began)
             history.append(record)
@@ -201,6 +202,7 @@ def _train_epoch(state: TrainingState, plan: _Plan, bar: Progress, saver: Saver)
     """The rest of one pass over the data; the whole of it unless a resumed run was inside."""
     began = time.perf_counter() - state.seconds
     for batch in state.remaining_batches(plan.loader):
+        # Before the first step only, since it takes several passes through the network.
         if state.last is None:
             _check_networks(state, batch)
         losses = train_step(state, batch, plan.tasks, plan.draw, plan.window, plan.epochs)
@@ -314,6 +316,7 @@ def _check_settings(epochs: int, window: int, freeze_epoch: int | None, averagin
 
 def _check_networks(state: TrainingState, batch: Any) -> None:
     """Try the networks on a first batch, and leave everything as it was."""
+    # To try them draws random numbers, which must not change the run.
     before = capture(())
     try:
         check_own_weights(state.model, as_input(unpack(batch)[0], state.model))

@@ -59,6 +59,7 @@ def one_line_for_lost_processes(fabric: "Fabric") -> Iterator[None]:
 
     Raises:
         ProcessLost: If a message to or from another process failed.
+        SystemExit: If training was interrupted, on every process but the first.
     """
     try:
         yield

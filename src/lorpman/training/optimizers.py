@@ -51,6 +51,7 @@ def make_optimizer(
             f"{missing[0]}; the manifold works on a copy of your network, so make the optimizer "
             "from model.parameters() (requires_grad_(False) stops what should not be trained)"
         )
+    # Whoever made the optimiser could not know of them: a rule makes them when it is prepared.
     extra = [p for p in rule.parameters() if p.requires_grad and id(p) not in held]
     if extra:
         optimizer.add_param_group({"params": extra})

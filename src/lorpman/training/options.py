@@ -92,8 +92,11 @@ class OptionGroups:
     """The three groups, however they were written."""
 
     placement: Placement
+    """Where training computes."""
     checkpoints: Checkpoints
+    """Where it saves itself."""
     validation: Validation | None
+    """What every epoch is scored on; None for nothing."""
 
 
 def group_options(

@@ -99,6 +99,8 @@ class PlacedModel:
         try:
             self.rule.backward(step)
         except RuntimeError as error:
+            # Only the text tells that a backward pass went around Fabric, which it forbids in
+            # 16-mixed.
             if "fabric.backward" not in str(error):
                 raise
             raise UsageError(

@@ -26,6 +26,7 @@ def agree(fabric: "Fabric", value: Tensor, how: str = "mean") -> Tensor:
     """
     if fabric.world_size == 1:
         return value
+    # On the device: nccl exchanges nothing else.
     reduced: Tensor = fabric.strategy.all_reduce(value.to(fabric.device), reduce_op=how)
     return reduced.cpu()
 
@@ -40,6 +41,7 @@ def from_every_process(fabric: "Fabric", value: Any) -> list[Any]:
     if fabric.world_size == 1:
         return [value]
     gathered: list[Any] = [None] * fabric.world_size
+    # It pickles, but only between the processes of one run.
     torch.distributed.all_gather_object(gathered, value)
     return gathered
 

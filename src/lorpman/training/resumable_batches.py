@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from lorpman.errors import UsageError
+
+_NO_MORE = object()
+
 
 class ResumableBatches:
     """One epoch's batches, and further ones for a rule that asks for them.
@@ -58,12 +62,20 @@ class ResumableBatches:
 
         Args:
             state: What :meth:`state` gave, in this or an earlier process.
+
+        Raises:
+            UsageError: If the loader has fewer batches than were taken.
         """
         self._start = state["start"]
         restore(self._start, self._loader)
-        steps = iter(self)
-        for asked in state["asked"].tolist():
-            next(steps)
+        steps, taken = iter(self), state["asked"].tolist()
+        for asked in taken:
+            # Not None, which a loader might give.
+            if next(steps, _NO_MORE) is _NO_MORE:
+                raise UsageError(
+                    f"the checkpoint was made after {len(taken)} steps of an epoch, but the loader "
+                    "has fewer batches; resume with the data it was begun with"
+                )
             for _ in range(asked):
                 self.another()
 
@@ -89,14 +101,27 @@ def restore(state: dict[str, Any], loader: Iterable[Any]) -> None:
     Args:
         state: What :func:`capture` gave.
         loader: One like that of :func:`capture`, with as many generators.
+
+    Raises:
+        UsageError: If the states are not of these generators.
     """
-    torch.set_rng_state(state["torch"])
-    if state["devices"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["devices"])
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])  # noqa: NPY002
-    for generator, kept in zip(_generators(loader), state["loader"], strict=True):
-        generator.set_state(kept)
+    own, kept = _generators(loader), state["loader"]
+    if len(own) != len(kept):
+        raise UsageError(
+            f"the loader has {len(own)} random generators, that of the checkpoint had {len(kept)}; "
+            "resume with a loader like the one it was begun with"
+        )
+    try:
+        torch.set_rng_state(state["torch"])
+        if state["devices"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(state["devices"])
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])  # noqa: NPY002
+        for generator, value in zip(own, kept, strict=True):
+            generator.set_state(value)
+    except (RuntimeError, TypeError, ValueError, OverflowError, LookupError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"the random states of the checkpoint are damaged: {reason}") from None
 
 
 def _numpy_state() -> tuple[Any, ...]:

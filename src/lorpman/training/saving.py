@@ -63,6 +63,7 @@ class Saver:
         signal = int(agree(state.fabric, torch.tensor(self._stop.signal), "max"))
         if not due and not signal:
             return
+        # On every process, not only on the first: they exchange their random states here.
         content = state.as_checkpoint(loader)
         check_checkpoint(content)
         if state.fabric.is_global_zero:

@@ -1,7 +1,7 @@
 """What changes while training, as one state that a checkpoint can hold."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from lorpman.training.options import Placement
 from lorpman.training.placed_model import PlacedModel
 from lorpman.training.processes import agree, from_every_process
 from lorpman.training.resumable_batches import ResumableBatches, capture, restore
+from lorpman.training.stored_optimizer import load_optimizer, load_scheduler
 from lorpman.training.weight_averaging import WeightAverage
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class TrainingState:
         self.optimizer = make_optimizer(optimizer, model, self.rule)
         self.scheduler = make_scheduler(scheduler, self.optimizer, scheduler_interval)
         self.scheduler_interval = scheduler_interval
+        # From torch's own generator, so that torch.manual_seed decides this one too.
         seed = int(torch.randint(2**62, ())) if seed is None else seed
         self.placed = PlacedModel(model, self.rule, self.optimizer, placement)
         self.fabric: Fabric = self.placed.fabric
@@ -187,7 +189,7 @@ class TrainingState:
         return nullcontext() if self.average is None else self.average.in_place()
 
     def finish(self) -> None:
-        """Leave the model as it is to be used."""
+        """Leave the model with its final weights: their mean, if there is one."""
         if self.average is not None:
             self.average.keep()
 
@@ -225,11 +227,12 @@ class TrainingState:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "scheduler_interval": self.scheduler_interval,
+            # Random states differ between processes; all else is the same on each.
             "processes": from_every_process(self.fabric, mine),
         }
 
     def resume(self, path: Path, freeze_heads: bool, loader: Iterable[Any]) -> None:
-        """Go to where :meth:`as_checkpoint` was taken.
+        """Take training up where :meth:`as_checkpoint` left it.
 
         Args:
             path: The checkpoint file.
@@ -246,16 +249,17 @@ class TrainingState:
         if content["frozen"]:
             self.freeze(freeze_heads)
         self._load_model(content, path)
-        self.rule.load_state_dict(content["rule"])
-        self.optimizer.load_state_dict(content["optimizer"])
-        if self.scheduler is not None:
-            self.scheduler.load_state_dict(content["scheduler"])
+        mine = content["processes"][self.fabric.global_rank]
+        with _one_line_for_what_does_not_fit(path):
+            self.rule.load_state_dict(content["rule"])
+            load_optimizer(self.optimizer, content["optimizer"])
+            if self.scheduler is not None:
+                load_scheduler(self.scheduler, content["scheduler"])
+            self.generator.set_state(mine["preferences"])
         self.epoch, self.steps = int(content["epochs_done"]), int(content["steps_done"])
         self.losses, self.seconds = content["losses"], float(content["seconds"])
         # Older checkpoints do not have it.
         self.last_rate = float(content.get("last_rate", self.learning_rate()))
-        mine = content["processes"][self.fabric.global_rank]
-        self.generator.set_state(mine["preferences"])
         if mine["data"] is not None:
             self.remaining_batches(loader).replay(mine["data"])
         # Last: to replay the data draws from the same generators.
@@ -263,9 +267,11 @@ class TrainingState:
 
     def _check_fits(self, content: dict[str, Any], path: Path) -> None:
         """Refuse a checkpoint that this training cannot go on from."""
-        if "processes" not in content:
-            raise UsageError(f"checkpoint {path} is of another version and cannot be resumed")
         interval = content.get("scheduler_interval", "epoch")
+        if self.scheduler is not None and content["scheduler"] is None:
+            raise UsageError(
+                f"checkpoint {path} has no schedule; resume with the settings it was begun with"
+            )
         if self.scheduler is not None and interval != self.scheduler_interval:
             raise UsageError(
                 f"the schedule of checkpoint {path} moves with every {interval}, and this one with "
@@ -276,19 +282,39 @@ class TrainingState:
                 f"checkpoint {path} is of {len(content['processes'])} processes, found "
                 f"{self.fabric.world_size}; resume with as many devices as before"
             )
+        if content["losses"].shape != self.losses.shape:
+            raise UsageError(
+                f"checkpoint {path} is of {content['losses'].numel()} tasks, found "
+                f"{self.model.num_tasks}; resume with the tasks it was begun with"
+            )
 
     def _load_model(self, content: dict[str, Any], path: Path) -> None:
         """Load trained weights and their mean; a manifold may take the sizes of what it loads."""
         sizes = [p.shape for p in self.model.parameters()]
         trained = content.get("averaging")
-        weights = content["model"] if trained is None else trained["weights"]
-        load_weights(self.model, weights, path)
-        if self.average is not None and trained is not None:
-            self.average.means = {name: content["model"][name] for name in self.average.means}
-            self.average.steps = int(trained["steps"])
+        load_weights(self.model, content["model"], path)
+        if self.average is not None:
+            self.average.restart()
+        if trained is not None:
+            # What was loaded first is the mean, which nobody trains.
+            load_weights(self.model, trained["weights"], path)
+            if self.average is not None:
+                self.average.steps = int(trained["steps"])
         # Automatic ranks were smaller there than at the start of a training.
         if sizes != [p.shape for p in self.model.parameters()]:
             self.placed.set_up()
+
+
+@contextmanager
+def _one_line_for_what_does_not_fit(path: Path) -> Iterator[None]:
+    """Whatever torch raises over a state that is not of this training."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"checkpoint {path} is of another training, or damaged: {reason[:300]}"
+        ) from error
 
 
 def load_weights(model: Manifold, weights: dict[str, Tensor], path: Path) -> None:

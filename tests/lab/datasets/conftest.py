@@ -41,3 +41,16 @@ def mnist(tmp_path: Path) -> Path:
         labels = idx_bytes(np.arange(n) % 10)
         (folder / f"{part}-labels-idx1-ubyte").write_bytes(labels)
     return tmp_path
+
+
+@pytest.fixture
+def mnist_and_fashion(mnist: Path) -> Path:
+    """The same with 25 and 12 garments beside, all of class 7."""
+    rng = np.random.default_rng(1)
+    folder = mnist / "fashion"
+    folder.mkdir()
+    for part, n in (("train", 25), ("t10k", 12)):
+        images = idx_bytes(rng.integers(0, 256, (n, 28, 28)))
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(images)
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(idx_bytes(np.full(n, 7)))
+    return mnist

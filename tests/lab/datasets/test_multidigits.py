@@ -39,3 +39,36 @@ def test_data_is_the_same_every_time():
     first, second = load(), load()
     assert torch.equal(first.test.x, second.test.x)
     assert (len(first.train), len(first.validation), len(first.test)) == (6000, 1500, 2000)
+
+
+def test_three_digits_and_their_labels():
+    split = load(3).validation
+    assert split.x.shape[1:] == (1, 16, 16)
+    digits = load_digits()
+    images, labels = torch.from_numpy(digits.images).float() / 16, torch.from_numpy(digits.target)
+    for x, last in zip(split.x[:20, 0], split.targets[2], strict=False):
+        # The lowest rows are the last digit's alone.
+        assert last in labels[(images[:, 4:] == x[12:, 8:]).all((1, 2))]
+
+
+def test_fresh_pictures_differ_from_pass_to_pass_and_come_again_from_one_state():
+    train = load(fresh_pairs=True).train
+    state = train.transform.generator.get_state()
+    rows = list(range(100))
+    first, second = train.__getitems__(rows), train.__getitems__(rows)
+    assert not torch.equal(first[0], second[0])
+    train.transform.generator.set_state(state)
+    again = train.__getitems__(rows)
+    assert torch.equal(first[0], again[0])
+    assert all(torch.equal(a, b) for a, b in zip(first[1], again[1], strict=True))
+
+
+def test_fresh_pictures_are_made_of_training_digits_with_their_labels():
+    fixed, fresh = load().train, load(fresh_pairs=True).train
+    x, (left, _) = fresh.__getitems__(list(range(500)))
+    known = fixed.x[:, 0, :4, :8].flatten(1)
+    matches = torch.cdist(x[:, 0, :4, :8].flatten(1), known) == 0
+    seen = matches.any(1)
+    assert seen.float().mean() > 0.95  # of 1,078 digits, 6,000 fixed pairs miss four or so
+    places = matches.int().argmax(1)
+    assert (fixed.targets[0][places] == left)[seen].float().mean() > 0.98  # a few look the same

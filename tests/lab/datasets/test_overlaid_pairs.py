@@ -3,6 +3,7 @@
 import gzip
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import torch
 from PIL import Image
 
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.overlaid_pairs import load, overlay, pairs
+from lorpman.lab.datasets.overlaid_pairs import FreshPairs, load, overlay, pairs
 from lorpman.lab.datasets.splits import Arrays, batches
+from lorpman.training.resumable_batches import capture, restore
 
 SIZES = (20, 8, 9)
 
@@ -107,6 +109,68 @@ def test_empty_split_and_unknown_source(mnist: Path) -> None:
         load(mnist, sizes=(5, 0, 5))
     with pytest.raises(UsageError, match="unknown source 'mnst'; did you mean 'mnist'"):
         load(mnist, source="mnst")  # type: ignore[arg-type]
+
+
+def fresh(root: Path, source: Literal["mnist", "mnist+fashion"] = "mnist") -> Arrays:
+    return arrays(load(root, source, sizes=SIZES, fresh_pairs=True).train)
+
+
+def test_fresh_pairs_are_others_in_every_pass(mnist: Path) -> None:
+    train = fresh(mnist)
+    assert len(train) == SIZES[0]
+    first, second = ([x for x, _ in batches(train, 8)] for _ in range(2))
+    assert not any(torch.equal(a, b) for a, b in zip(first, second, strict=True))  # type: ignore[arg-type]
+
+
+def test_fresh_pairs_are_pairs_of_different_images_with_their_labels(mnist: Path) -> None:
+    train = fresh(mnist)
+    assert isinstance(train.transform, FreshPairs)
+    originals = train.transform.originals
+    seen = set()
+    for _ in range(200):
+        x, (left, right) = train.__getitems__(range(SIZES[0]))
+        assert isinstance(x, torch.Tensor)
+        # Rows 0..4 show the left image alone; its ten labels repeat, so look for the image.
+        pictures = overlay(originals.left, torch.arange(30), torch.arange(30))
+        places = torch.cdist(x[:, 0, :3, :20].flatten(1), pictures[:, 0, :3, :20].flatten(1))
+        found = places.argmin(1)
+        assert torch.equal(originals.left_labels[found], left)
+        seen |= {(int(a), int(b)) for a, b in zip(found, right, strict=True)}
+    assert len(seen) > 250  # of 30 images times 10 labels
+
+
+def test_fresh_pairs_of_processes_that_share_a_batch_differ(mnist: Path) -> None:
+    one, other = fresh(mnist), fresh(mnist)
+    (x, _), (z, _) = one.__getitems__([0, 2, 4]), other.__getitems__([1, 3, 5])
+    assert not torch.equal(x, z)  # type: ignore[arg-type]
+
+
+def test_fresh_pairs_come_again_from_the_state_that_checkpoints_keep(mnist: Path) -> None:
+    loader = batches(fresh(mnist), 8)
+    before = capture(loader)
+    first = [x for x, _ in loader]
+    restore(before, loader)
+    assert all(torch.equal(a, b) for a, b in zip(first, (x for x, _ in loader), strict=True))  # type: ignore[arg-type]
+
+
+def test_a_digit_left_and_a_garment_right(mnist_and_fashion: Path) -> None:
+    splits = load(mnist_and_fashion, "mnist+fashion", sizes=SIZES)
+    for split in (splits.train, splits.test):
+        left, right = arrays(split).targets
+        assert set(right.tolist()) == {7}
+        assert len(set(left.tolist())) > 3
+    train = fresh(mnist_and_fashion, "mnist+fashion")
+    x, (left, right) = train.__getitems__(range(SIZES[0]))
+    assert isinstance(x, torch.Tensor)
+    assert x.shape == (SIZES[0], 1, 28, 28)
+    assert set(right.tolist()) == {7}
+    # What is laid over what: the upper rows are the digit's alone, the lower ones the garment's.
+    black = torch.zeros(1, 28, 28, dtype=torch.uint8)
+    grey = torch.full((1, 28, 28), 255, dtype=torch.uint8)
+    none = torch.tensor([0])
+    picture = overlay(black, none, none, grey)[0, 0]
+    assert picture[:3].abs().max() < 0.01
+    assert picture[10:24, 10:24].min() > 0.99
 
 
 def test_real_files_in_less_than_20_seconds(real: Path) -> None:

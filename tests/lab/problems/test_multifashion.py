@@ -10,3 +10,7 @@ def test_it_differs_from_multimnist_by_its_pictures_only(names_the_missing_files
     ]
     assert shapes[0] == shapes[1]
     names_the_missing_files("multifashion")
+
+
+def test_digits_and_clothing_need_both_sets(names_the_missing_files):
+    names_the_missing_files("multifashion-mnist")

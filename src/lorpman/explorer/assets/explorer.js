@@ -19,6 +19,7 @@
     const parts = alpha.map((w) => Math.round(Math.max(0, w) * 1e4) / 1e4);
     const largest = parts.indexOf(Math.max(...parts));
     const rest = parts.reduce((sum, w, i) => (i === largest ? sum : sum + w), 0);
+    // As on the server: what rounding lost goes to the largest weight, where it matters least.
     parts[largest] = Math.round((1 - rest) * 1e4) / 1e4;
     return parts;
   }
@@ -31,6 +32,7 @@
     return rounded(
       alpha.map((v, j) => {
         if (j === i) return w;
+        // From a corner, the others have no proportions to keep.
         return others > 1e-9 ? (v * (1 - w)) / others : (1 - w) / (alpha.length - 1);
       })
     );
@@ -66,11 +68,13 @@
       const given = query.get("alpha").split(",").map(Number);
       const sum = given.reduce((total, w) => total + w, 0);
       const fits = given.length === m && given.every((w) => Number.isFinite(w) && w >= 0);
+      // Every weight has four digits, so that the sum of many may be a little off.
       if (fits && Math.abs(sum - 1) < 2e-3) alpha = rounded(given);
       else wrong.push("alpha");
     }
     const bounds = {};
     for (const part of query.getAll("need")) {
+      // The last one: the name of a task may hold colons too.
       const at = part.lastIndexOf(":");
       const value = Number(part.slice(at + 1));
       if (at > 0 && part.slice(at + 1) !== "" && Number.isFinite(value)) {
@@ -108,6 +112,7 @@
       [run, alpha] = [asked.run, asked.alpha];
     } else if (trigger && trigger.type === "weight") {
       const index = trigger.index;
+      // Two tasks have one slider between them.
       const value = Number(weights[alpha.length === 2 ? 0 : index]);
       if (Number.isFinite(value)) alpha = moved(alpha, index, value);
     } else if (trigger === "place") {
@@ -166,6 +171,7 @@
 
   function ask() {
     const waiting = state.asked && state.answered < state.asked.serial;
+    // Its answer calls follow, which asks for whatever is newest by then.
     if (waiting) return;
     state.serial += 1;
     state.asked = { serial: state.serial, text: JSON.stringify(state.preference) };
@@ -178,6 +184,7 @@
       if (state.answered >= serial || state.asked.serial !== serial) return;
       state.silent = true;
       set("notice", { children: SILENT });
+      // Asked again, since an answer may be lost with its connection.
       state.asked = null;
       ask();
     }, GIVE_UP_MS);
@@ -220,6 +227,7 @@
       }
     });
     runs.filter((r) => !(shown || []).includes(r.key)).forEach((r) => query.append("hide", r.key));
+    // Addresses may hold both, and people read them more easily so.
     const text = query.toString().replace(/%2C/g, ",").replace(/%3A/g, ":");
     const address = `${window.location.pathname}?${text}`;
     remember(address);
@@ -273,6 +281,7 @@
   /* Hear from the plot itself what Dash does not tell. */
   function listen(to) {
     const plot = document.querySelector("#front .js-plotly-plot");
+    // Dash draws the plot only some time after the page.
     if (!plot || !plot.on) return void setTimeout(listen, 200, to);
     if (state.listening === plot) return undefined;
     state.listening = plot;
@@ -335,6 +344,7 @@
     }
     const height = now.scores.map((s, i) => {
       const part = (s - ends.worst[i]) / (ends.best[i] - ends.worst[i]);
+      // A score on few samples may lie beyond those of the stored points.
       return Math.min(1.05, Math.max(-0.05, part));
     });
     const line = { color: variable("--here"), width: 3.5 };
@@ -391,6 +401,7 @@
     const area = (y1 - y2) * (x0 - x2) + (x2 - x1) * (y0 - y2);
     const a = ((y1 - y2) * (x - x2) + (x2 - x1) * (y - y2)) / area;
     const b = ((y2 - y0) * (x - x2) + (x0 - x2) * (y - y2)) / area;
+    // Outside of the triangle a weight is negative; the nearest that makes sense is zero.
     const parts = [a, b, 1 - a - b].map((w) => Math.max(0, w));
     const sum = parts.reduce((total, w) => total + w, 0);
     return rounded(parts.map((w) => w / sum));
@@ -404,6 +415,7 @@
   }
 
   function pick(alpha, run = state.preference.run) {
+    // With the time, so that every pick is a change, also to where the point stands already.
     set("picked", { data: { run, alpha, at: performance.now() } });
   }
 
@@ -428,6 +440,7 @@
       pick(weightsAt(at.x, at.y));
     };
     svg.addEventListener("pointerdown", (event) => {
+      // So that a drag goes on outside of the triangle.
       svg.setPointerCapture(event.pointerId);
       drag(event);
     });
@@ -474,6 +487,7 @@
       const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
       if (name) link.download = name[1];
       link.click();
+      // Not at once: browsers read it only after the click.
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
       said.textContent = `Saved as ${link.download} (${Math.ceil(content.size / 1000)} kB).`;
     } catch (error) {
@@ -489,6 +503,7 @@
       await navigator.clipboard.writeText(text);
       button.textContent = "copied";
     } catch (error) {
+      // Browsers give the clipboard only to https and to this machine: elsewhere people copy.
       const range = document.createRange();
       range.selectNodeContents(element(button.dataset.copy));
       window.getSelection().removeAllRanges();

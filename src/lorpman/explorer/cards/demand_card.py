@@ -33,6 +33,7 @@ def demand_card(front: Front) -> Any:
                         id=name,
                         type="number",
                         step="any",
+                        # Every key counts, since the link to this view holds what was typed.
                         debounce=False,
                         placeholder=f"e.g. {example:.3g}",
                     ),

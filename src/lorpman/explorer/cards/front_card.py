@@ -8,6 +8,7 @@ from dash import dcc, html
 
 from lorpman.explorer import sentences
 from lorpman.explorer.cards.card_frame import card, extra
+from lorpman.explorer.control_words import explain_control
 from lorpman.explorer.figures.curves import live_curve
 from lorpman.explorer.figures.style import Trace, colour, glyph
 from lorpman.explorer.live_run import LiveRun
@@ -48,6 +49,7 @@ def front_card(runs: Sequence[OpenedRun], live_runs: Mapping[str, LiveRun]) -> A
         html.P(hint + _live_hint(runs, live_runs), className="hint"),
         html.Button("Show all lines", id="unbrush", className="small" if count > 3 else "absent"),
         html.P([html.Span("◆ ", className="you"), html.Span(id="where")], className="hint"),
+        *(html.P(sentence, className="why control") for sentence in explain_control(runs)),
         _points_table(runs),
         name="front",
         why=sentences.FRONT,

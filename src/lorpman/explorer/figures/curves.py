@@ -60,6 +60,7 @@ def plane_traces(
     # There is nothing between the solutions of a discrete method, so they are never joined.
     lines = joined and run.origin.kind == "continuous"
     traces: list[Trace] = []
+    # The bold ones last, on top of the others.
     for is_bold in (False, True):
         # From left to right, or the line would run to and fro.
         places = np.flatnonzero(bold == is_bold)

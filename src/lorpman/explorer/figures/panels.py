@@ -23,6 +23,7 @@ class Panel:
     why: str
     """One sentence for a reader from outside the field."""
     figure: Figure
+    """What plotly draws."""
     size: str = "short"
     """The class that gives its height in ``assets/explorer.css``."""
 

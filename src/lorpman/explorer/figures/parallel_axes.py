@@ -25,7 +25,7 @@ def draw_parallel_axes(runs: Sequence[OpenedRun]) -> Figure:
     """One upright axis per task, each from its worst score, below, to its best, above.
 
     Args:
-        runs: The runs on the page, with four tasks or more.
+        runs: The runs on the page, with more than three tasks, or one.
     """
     worst, best = (np.array(end) for end in score_limits([run.front for run in runs]))
     traces: list[Trace] = []
@@ -56,6 +56,7 @@ def _lines(run: OpenedRun, heights: Any, places: Sequence[int]) -> Trace:
         "mode": "lines+markers",
         "x": [x for _ in places for x in (*range(count), None)],
         "y": [y for place in places for y in (*heights[place].tolist(), None)],
+        # For every corner of a line and for the gap behind it: plotly finds details by their place.
         "customdata": [[run.key, place] for place in places for _ in range(count + 1)],
         "text": [hover[place] for place in places for _ in range(count + 1)],
         "hovertemplate": "%{text}<extra></extra>",

@@ -13,6 +13,7 @@ def draw_parameter_counts(counts: Sequence[tuple[str, int]]) -> Figure:
             runs, in their colours, stand between.
     """
     names, values = [name for name, _ in counts], [value for _, value in counts]
+    # The first and the last bar are no runs, but what these are compared with.
     colours = [GREY, *(colour(place) for place in range(len(names) - 2)), GREY]
     bars = {
         "type": "bar",

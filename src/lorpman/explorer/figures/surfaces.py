@@ -43,6 +43,7 @@ def draw_surfaces(runs: Sequence[OpenedRun]) -> Figure:
 def _surface(run: OpenedRun, place: int, alone: bool) -> list[Trace]:
     """Triangles between neighbours on the simplex of preferences; none for separate networks."""
     points, weight = run.front.scores.numpy(), run.front.alphas.numpy()
+    # Neighbours by preference, as in front/plot_surfaces.py; two of three weights tell the third.
     faces = triangles(weight[:, :2])
     if not len(faces) or run.origin.kind != "continuous":
         return []

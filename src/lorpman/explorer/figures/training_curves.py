@@ -29,6 +29,7 @@ def draw_losses(run: OpenedRun) -> Figure:
         band = {"mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": {"width": 0}}
         filled = {"fill": "tonexty", "fillcolor": "rgba(0,114,178,0.18)"}
         traces = [
+            # The upper edge first: "tonexty" fills down to the trace before.
             _line(numbers, table.max(1).tolist(), colour(0), "highest") | band,
             _line(numbers, table.min(1).tolist(), colour(0), "lowest") | band | filled,
             _line(numbers, table.mean(1).tolist(), colour(0), "mean of all tasks"),

@@ -41,9 +41,13 @@ class BenchmarkRow:
     """One row: a name for ``--only``, what it says, its target, and how it is measured."""
 
     name: str
+    """What ``--only`` calls it."""
     what: str
+    """What is compared with what, for the table."""
     target: float
+    """The most that it may be."""
     measure: Callable[[Conditions], Measurement]
+    """Measures it."""
     unit: str = "x"
     """``x`` for a ratio, ``s`` for seconds, ``%`` for a share."""
 
@@ -57,14 +61,19 @@ class RowResult:
     target: float
     unit: str
     status: Status
+    """Whether the target was met, or why there is no value."""
     value: float | None = None
+    """What was measured; None if nothing was."""
     count: int = 0
     """Rounds."""
     seconds: float = 0.0
     """Of the whole row."""
     note: str = ""
+    """What a reader must know, or why there is no value."""
     also: Mapping[str, float] = field(default_factory=dict)
+    """As in :class:`Measurement`."""
     rounds: Times = field(default_factory=dict)
+    """As in :class:`Measurement`."""
 
     def as_json(self) -> dict[str, Any]:
         """All fields as plain values."""
@@ -72,7 +81,7 @@ class RowResult:
 
     @classmethod
     def of(cls, row: BenchmarkRow, measured: Measurement, seconds: float) -> "RowResult":
-        """Of a row that was measured.
+        """The result of a row that was measured.
 
         Args:
             row: What was measured.
@@ -100,7 +109,7 @@ class RowResult:
     def without(
         cls, row: BenchmarkRow, status: Status, note: str, also: Mapping[str, float], seconds: float
     ) -> "RowResult":
-        """Of a row that could not be measured.
+        """The result of a row that could not be measured.
 
         Args:
             row: What should have been measured.

@@ -26,9 +26,11 @@ class Finished:
     """What a process said at its end, and what it took."""
 
     output: str
+    """All that it printed on standard output."""
     seconds: float
     """On the clock, from start to exit."""
     cpu_seconds: float
+    """Of the processor."""
 
 
 def run_python(code: str, arguments: Sequence[str], threads: int) -> Finished:

@@ -70,6 +70,7 @@ def _point(place: dict[str, int], conditions: Conditions) -> dict[str, Any]:
     contenders = _contenders(**place)
     clear = contenders.pop("clear")
     times = interleave(contenders, conditions)
+    # Nothing may be there that the measured step frees: it would be taken off its peak.
     clear()
     return {
         **place,
@@ -93,6 +94,7 @@ def _expect(measured: dict[str, list[dict[str, Any]]]) -> None:
     )
     seconds = np.array([p["seconds"] for p in points])
     # Relative errors count, or the largest points would decide alone.
+    # And none is negative: no part of a step gives time back.
     constants, _ = nnls(work / seconds[:, None], (seconds - plain) / seconds)
     for point, expected in zip(points, plain + work @ constants, strict=True):
         point["expected seconds"] = float(expected)

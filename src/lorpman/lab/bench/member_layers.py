@@ -58,6 +58,7 @@ def with_member_layers(network: nn.Module, count: int) -> nn.Module:
         network: The network, which is changed.
         count: How many members each layer gets.
     """
+    # A list, since children are replaced on the way.
     for name, child in list(network.named_children()):
         if isinstance(child, nn.Linear | nn.Conv2d):
             setattr(network, name, MemberLayer(child, count))

@@ -24,6 +24,7 @@ class ProblemWorkload(Workload):
     """A problem's network and tasks, and a mini-batch of its own data, of any structure."""
 
     batch: Any = None
+    """The mini-batch, as the problem's loader gives it."""
 
     def plain_batch(self) -> Any:
         """The mini-batch as the loader gives it."""

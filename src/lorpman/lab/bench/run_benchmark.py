@@ -30,11 +30,17 @@ class BenchmarkReport:
     """What a run has found so far, and under which conditions."""
 
     conditions: Conditions
+    """How everything is measured."""
     load_before: tuple[float, float, float] = field(default_factory=os.getloadavg)
+    """The load of the machine before it began: means over 1, 5 and 15 minutes."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    """When it began, in UTC."""
     rows: list[RowResult] = field(default_factory=list)
+    """The rows that are done."""
     studies: list[StudyResult] = field(default_factory=list)
+    """The studies that are done."""
     seconds: float = 0.0
+    """How long it has taken so far."""
 
     def failures(self) -> list[str]:
         """Names of the parts that did not run to their end."""
@@ -42,7 +48,7 @@ class BenchmarkReport:
         return [part.name for part in parts if part.status == "failed"]
 
     def command(self) -> str:
-        """What repeats this run."""
+        """The command that repeats this run."""
         quick = "--quick " if self.conditions.quick else ""
         return f"lorpman bench {quick}--threads {self.conditions.threads}"
 
@@ -134,7 +140,7 @@ def measure_row(row: BenchmarkRow, conditions: Conditions) -> RowResult:
 
 
 def choose_parts(only: str | None, names: Sequence[str]) -> list[str]:
-    """Read ``--only``.
+    """Read ``--only``: which parts of the benchmark are asked for.
 
     Args:
         only: Names with commas between them; None for all.

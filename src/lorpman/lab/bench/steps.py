@@ -63,7 +63,7 @@ class FitStep:
         self.batches = iter(self.run.remaining_batches(_Endless(batch)))
 
     def __call__(self) -> Tensor:
-        """The losses ``[b, m]`` before the step."""
+        """Take one step; the losses ``[b, m]`` before it."""
         batch = next(self.batches)
         losses = train_step(self.run, batch, self.tasks, self.draw, self.window, epochs=1)
         self.run.finish_step(losses)

@@ -15,9 +15,13 @@ class StudyResult:
     name: str
     what: str
     status: Literal["done", "failed"]
+    """Whether it came to its end."""
     found: dict[str, Any] = field(default_factory=dict)
+    """What it found, as JSON holds it."""
     note: str = ""
+    """Why it failed, if it did."""
     seconds: float = 0.0
+    """How long it took."""
 
     def as_json(self) -> dict[str, Any]:
         """All fields as plain values."""
@@ -29,8 +33,11 @@ class Study:
     """A name for ``--only``, what it looks at, and how."""
 
     name: str
+    """What ``--only`` calls it."""
     what: str
+    """What it looks at, for readers."""
     measure: Callable[[Conditions], dict[str, Any]]
+    """Does it, and gives what JSON can hold."""
 
     def run(self, conditions: Conditions) -> StudyResult:
         """Run the study.

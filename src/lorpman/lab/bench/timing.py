@@ -27,7 +27,9 @@ class Conditions:
     """How a run of the benchmark measures."""
 
     threads: int
+    """How many torch may use."""
     quick: bool = False
+    """Fewer rounds and smaller networks; not for quoting."""
     data: Path = Path()
     """Where datasets are, for the rows that train on real ones."""
 
@@ -42,11 +44,11 @@ class Conditions:
 
     @property
     def clock(self) -> Callable[[], float]:
-        """The one that is read before and after a turn."""
+        """The clock that is read before and after a turn."""
         return time.process_time if self.cpu_time else time.perf_counter
 
     def rounds(self, seconds: float) -> int:
-        """How many rounds are run if one takes so long.
+        """How many rounds are run, by how long one takes.
 
         Args:
             seconds: How long one round takes.
@@ -82,6 +84,7 @@ def interleave(
     times: Times = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(conditions.rounds(calls * sum(first.values()))):
+        # Back and forth, so that a machine that slows down in a round favours nobody.
         for name in names if turn % 2 == 0 else reversed(names):
             times[name].append(_turn(contenders[name], calls, clock))
     return times

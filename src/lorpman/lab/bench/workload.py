@@ -56,12 +56,19 @@ class Workload:
     """A network, its tasks and a mini-batch, with the settings of a problem's preset."""
 
     spec: Spec
+    """The preset for LORPMAN."""
     network: Callable[[], nn.Module]
+    """Makes the network."""
     x: Tensor
+    """The inputs of the mini-batch, ``[n, ...]``."""
     targets: list[Tensor]
+    """One tensor ``[n]`` per task."""
     tasks: list[Task] = field(default_factory=list)
+    """The problem's tasks."""
     shared: SharedPrefixes = None
+    """Prefixes of the parameters that tasks share; None for the manifold's own choice."""
     channels_last: bool = True
+    """Whether ``fit`` gets images with the channels of a pixel side by side."""
 
     def plain_batch(self) -> Batch:
         """The mini-batch as PyTorch lays images out (NCHW)."""

@@ -71,6 +71,7 @@ def random_zoom(
     window = (..., slice(top, top + h), slice(left, left + w))
     size = (height, width)
     image = functional.interpolate(image[window][None], size, mode="bilinear", align_corners=True)
+    # As floats, since torch interpolates no integers of 64 bits.
     label = functional.interpolate(label[window][None, None].float(), size, mode="nearest")
     depth = functional.interpolate(depth[window][None], size, mode="nearest")
     return image[0], label[0, 0].long(), depth[0] / scale

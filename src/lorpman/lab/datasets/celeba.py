@@ -75,6 +75,7 @@ def load(
     paths = [folder / "img_align_celeba" / names[i] for i in chosen.tolist()]
     x = _images(paths, folder, Path(root), colours, size, progress)
     splits = [
+        # Labels stay one tensor up to the transform: a batch is cut by one indexing, not by 40.
         Arrays(x, [labels[chosen]], (part[chosen] == i).nonzero()[:, 0], PrepareFaces(colours))
         for i in range(3)
     ]
@@ -87,6 +88,7 @@ class PrepareFaces:
     """A transform: bytes to floats, and labels ``[n, 40]`` to 40 times ``[n]``."""
 
     colours: str
+    """One of the two ways to prepare them, ``rgb`` or ``bgr``."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         each = list(targets[0].long().unbind(1))

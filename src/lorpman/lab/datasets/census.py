@@ -49,7 +49,9 @@ class CodedColumn:
     """One field of all rows: its distinct values, sorted, and the index of each row's ``[n]``."""
 
     values: list[str]
+    """The distinct texts."""
     codes: Tensor
+    """For each row, the place of its text among them."""
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "CodedColumn":
@@ -62,6 +64,7 @@ class CodedColumn:
         values = sorted(set(clean.values()))
         place = {value: i for i, value in enumerate(values)}
         code = {cell: place[value] for cell, value in clean.items()}
+        # Texts become numbers at once: hundreds of thousands of rows share a few texts.
         codes = np.fromiter(map(code.__getitem__, cells), np.int64, len(cells))
         return cls(values, torch.from_numpy(codes))
 

@@ -109,6 +109,7 @@ class PrepareImages:
     """A transform: bytes ``[n, 3, 32, 32]`` to normalised floats, augmented if it can draw."""
 
     generator: torch.Generator | None = None
+    """Draws the augmentation; None for none."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         if self.generator is not None:

@@ -77,6 +77,7 @@ class PrepareScenes:
     """A transform: labels to integers, and everything zoomed and mirrored if it can draw."""
 
     generator: torch.Generator | None = None
+    """Draws the augmentation; None for none."""
 
     def __call__(self, x: Tensor, targets: list[Tensor]) -> Batch:
         label, depth = targets

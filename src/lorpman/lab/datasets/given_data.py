@@ -72,6 +72,7 @@ class OfLoader(Dataset[Any]):
             )
         self.dataset = as_dataset(loader.dataset)
         self.collate_fn: Callable[[list[Any]], Any] = loader.collate_fn
+        # Ours does the same, and knows dataclasses too.
         if loader.collate_fn is default_collate:
             self.collate_fn = collate
         self.num_workers = loader.num_workers
@@ -98,6 +99,7 @@ def as_dataset(given: Any) -> Dataset[Any]:
         if len(given) != 2:
             raise UsageError(f"a split of tensors must be a pair (x, y), found {len(given)} parts")
         return Rows((given[0], given[1]))
+    # A stream cannot be shuffled, nor taken up again in the middle.
     if isinstance(given, IterableDataset) or not hasattr(given, "__getitem__"):
         raise UsageError(
             "a split must be a Dataset, a DataLoader, a list of samples or a pair (x, y) of "
@@ -127,6 +129,7 @@ def collate(samples: list[Any]) -> Any:
         return {key: collate([sample[key] for sample in samples]) for key in first}
     if isinstance(first, tuple | list) and len({len(sample) for sample in samples}) == 1:
         columns = [collate(list(column)) for column in zip(*samples, strict=True)]
+        # A named tuple takes its fields one by one, not as one sequence.
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     return default_collate(samples)
 

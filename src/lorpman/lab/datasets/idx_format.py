@@ -56,4 +56,5 @@ def read(path: Path, dimensions: int) -> Tensor:
     expected = header + int(np.prod(shape))
     if len(raw) != expected:
         raise damaged_file(path, f"is truncated or too long: {len(raw)} bytes, expected {expected}")
+    # A copy, since torch warns of memory that cannot be written to.
     return torch.from_numpy(np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy())

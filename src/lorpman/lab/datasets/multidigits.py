@@ -19,8 +19,8 @@ def load(digits: int = 2, fresh_pairs: bool = False) -> Splits:
     four pixels below and right of the one before it. The first is the upper left one.
 
     Args:
-        digits: on each picture.
-        fresh_pairs: draw the training pictures anew in every epoch, from the same digits.
+        digits: On each picture.
+        fresh_pairs: Draw the training pictures anew in every epoch, from the same digits.
 
     Returns:
         The three splits, the same ones every time.
@@ -34,6 +34,7 @@ def load(digits: int = 2, fresh_pairs: bool = False) -> Splits:
     generator = torch.Generator().manual_seed(_SEED)
     order = torch.randperm(len(images), generator=generator)
     cuts = [int(0.6 * len(order)), int(0.2 * len(order))]
+    # Split before pairs are made: no digit of a test image is seen in training.
     parts = order.split([*cuts, len(order) - sum(cuts)])
     splits = [
         Arrays(*_pictures(images[part], labels[part], _drawn(len(part), size, digits, generator)))
@@ -49,9 +50,9 @@ class FreshDigits:
     """A transform: row numbers to as many pictures, drawn anew whenever they are asked for.
 
     Args:
-        images: the digits, ``[k, 8, 8]``.
-        labels: what they show, ``[k]``.
-        digits: how many are on a picture.
+        images: The digits, ``[k, 8, 8]``.
+        labels: What they show, ``[k]``.
+        digits: How many are on a picture.
     """
 
     def __init__(self, images: Tensor, labels: Tensor, digits: int) -> None:

@@ -49,7 +49,12 @@ class Originals:
     """Whether left and right images are the same ones."""
 
     def laid_over(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The pairs of these indices ``[n]``: pictures, left labels, right labels."""
+        """Pairs of the originals, laid over each other: pictures, left labels, right labels.
+
+        Args:
+            left: The indices of the left ones, ``[n]``.
+            right: Those of the right ones, ``[n]``.
+        """
         pictures = overlay(self.left, left, right, self.right)
         return pictures, self.left_labels[left], self.right_labels[right]
 
@@ -110,8 +115,8 @@ class FreshPairs:
     every row. Both are uniform over all images.
 
     Args:
-        originals: what to pair.
-        seed: of the generator, whose state checkpoints keep.
+        originals: What to pair.
+        seed: Of the generator, whose state checkpoints keep.
     """
 
     def __init__(self, originals: Originals, seed: int) -> None:

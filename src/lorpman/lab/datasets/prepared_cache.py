@@ -257,6 +257,7 @@ def _open(path: Path) -> Tensors | None:
         expected = int(header["__metadata__"]["crc32"], 16)
         if end <= _CHECKED_BYTES and _crc(path, start) != expected:
             return None
+        # Copy on write: nobody who changes a tensor in place can change the cache.
         return _tensors(path, "c")
     except (OSError, ValueError, KeyError, TypeError):
         return None

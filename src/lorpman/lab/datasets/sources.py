@@ -151,12 +151,14 @@ def _unpack_cifar(root: Path) -> None:
                 _take_out(tar, file, root)
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError) as error:
         raise UsageError(f"{archive}: {error}; delete it and run this again") from None
+    # Its members are checked one by one from now on; the archive would only take space.
     archive.unlink()
 
 
 def _take_out(tar: tarfile.TarFile, file: SourceFile, root: Path) -> None:
     """Write one member to where it goes, under its own name only when it is checked."""
     target = root / file.path
+    # By the names that we know, so that an archive cannot choose where its files go.
     member = tar.getmember(file.path.removeprefix("cifar100/"))
     content = tar.extractfile(member) if member.isfile() else None
     if content is None or member.size > _LARGEST_MEMBER:
@@ -178,6 +180,11 @@ def _idx(folder: str, url: str, known: dict[str, tuple[str, str]]) -> Source:
         for name, (md5, sha256) in known.items()
     )
     return Source(tuple(files))
+
+
+def _both(*sources: Source) -> Source:
+    """The files of several sources, for a problem that is made of all of them."""
+    return Source(tuple(file for source in sources for file in source.files))
 
 
 _MNIST = {
@@ -220,9 +227,13 @@ _FASHION = {
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _CENSUS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld"
 
+_DIGITS = _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST)
+_GARMENTS = _idx("fashion", _FASHION_URL, _FASHION)
+
 SOURCES = {
-    "multimnist": _idx("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist", _MNIST),
-    "multifashion": _idx("fashion", _FASHION_URL, _FASHION),
+    "multimnist": _DIGITS,
+    "multifashion": _GARMENTS,
+    "multifashion-mnist": _both(_DIGITS, _GARMENTS),
     "census": Source(
         (
             SourceFile(

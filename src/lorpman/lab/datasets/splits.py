@@ -111,6 +111,7 @@ class TaskArrays(Dataset[Batch]):
         return [part[0] for part in x], [y[0] for y in targets]
 
     def __getitems__(self, indices: Sequence[int] | Tensor) -> Batch:
+        # [m, k]: the same places in the list of every task.
         chosen = self.rows[:, torch.as_tensor(indices)]
         x = self.x.index_select(0, chosen.flatten())
         targets = list(self.target[chosen])

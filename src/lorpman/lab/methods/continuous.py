@@ -67,6 +67,9 @@ class LowRankSettings(ScalarisedSettings):
     frozen: bool = False
     """Leave the network as it came, for fine-tuning: only low-rank matrices and heads are trained,
     and they can be exported as adapters."""
+    batched: bool = False
+    """With frozen: run a batch once for all preferences of a step, repeated for each; faster where
+    a batch is small."""
 
 
 def _low_rank(
@@ -80,6 +83,7 @@ def _low_rank(
         shared=shared,
         budget=settings.budget,
         frozen=settings.frozen,
+        batched=settings.batched,
     )
 
 
@@ -153,6 +157,7 @@ class HypervolumeSettings(SettingsGroup):
     warmup_epochs: int = Field(1, ge=0)
     weight_dropout: float = Field(0.05, ge=0, lt=1)
     """The chance of every written weight to be dropped in a training step."""
+    # Below pi / 4, where nothing would be left between the two ends.
     edge: float = Field(0.1, ge=0, lt=0.785)
     """Angle left out at both ends of the range of preferences."""
 

@@ -43,6 +43,8 @@ def get_method(name: str) -> Method:
     >>> get_method("lorpman").kind
     'continuous'
     """
+    if not isinstance(name, str):
+        raise unknown("method", name, method_names())
     if name in METHODS:
         return METHODS[name]
     if name in added_names("lorpman.methods"):

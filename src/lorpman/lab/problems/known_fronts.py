@@ -30,6 +30,7 @@ def vlmop2(x: Tensor) -> Tensor:
     """
     centre = 1 / math.sqrt(x.shape[-1])
     distances = torch.stack([(x - centre).square().sum(-1), (x + centre).square().sum(-1)], -1)
+    # 1 - exp(-d) would lose all digits near its minimum, where d is tiny.
     return -torch.expm1(-distances)
 
 

@@ -23,7 +23,7 @@ def network(digits: int = 2) -> SharedBottom:
     """Two convolutions and a narrow layer, so that the tasks must compete for it.
 
     Args:
-        digits: on each picture; one head for each.
+        digits: On each picture; one head for each.
     """
     side = 2 * digits - 1  # after the convolutions
     bottom = nn.Sequential(

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lorpman.errors import UsageError, unknown
+from lorpman.errors import UsageError, check_kind, unknown
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.problems.registry import get_problem, problem_names
 
@@ -31,6 +31,7 @@ def find_problem(named: str | Problem) -> Problem:
     Raises:
         UsageError: If there is none, its code fails, or its name belongs to another problem.
     """
+    check_kind("problem", named, (str, Problem), "an lp.Problem, its name or its file")
     if isinstance(named, str) and named in problem_names():
         return get_problem(named)
     problem = named if isinstance(named, Problem) else _import_problem(named)
@@ -82,9 +83,11 @@ def _import_file(file: Path, shown: str) -> ModuleType:
     assert specification.loader is not None
     module = module_from_spec(specification)
     module.__dict__["__source__"] = digest
+    # Before it runs: dataclasses and pickle look their module up by name.
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
+    # Half a module must not be found by the next import; Ctrl-C passes on as it is.
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception | SystemExit):

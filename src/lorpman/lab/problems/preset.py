@@ -59,7 +59,7 @@ class SettingsLayer(SettingsGroup):
 
 
 class LaptopReduction(SettingsLayer):
-    """What a small machine changes."""
+    """The settings that change so that a problem trains on a small machine."""
 
     stated: str
     """The reduction in words, for captions."""

@@ -94,7 +94,7 @@ class Problem:
         return Preset(settings=dict(self.settings))
 
     def make_tasks(self, options: SettingsGroup) -> list[Task]:
-        """The tasks.
+        """The problem's tasks, made with its options and checked.
 
         Args:
             options: An instance of the problem's ``options``.
@@ -123,7 +123,7 @@ class Problem:
         return network
 
     def load(self, root: Path, options: SettingsGroup) -> Splits:
-        """The data.
+        """The problem's data, loaded with its options and checked.
 
         Args:
             root: Where datasets are.
@@ -155,6 +155,7 @@ class Problem:
 
     def _check_function(self, part: str) -> None:
         given = getattr(self, part)
+        # A module is callable, but calling it would run it instead of making one.
         if isinstance(given, nn.Module) or not callable(given):
             raise UsageError(
                 f"{self._of(part)} must be a function that makes it, got a "

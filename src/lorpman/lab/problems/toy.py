@@ -38,6 +38,7 @@ def objectives(theta: Tensor) -> Tensor:
     """
     first, second = theta.unbind(-1)
     tanh = torch.tanh(-second)
+    # The original problem's limit, below which the logarithm has no bound.
     h1 = (0.5 * (-first - 7) - tanh).abs().clamp_min(5e-6).log() + 6
     h2 = (0.5 * (-first + 3) + tanh + 2).abs().clamp_min(5e-6).log() + 6
     valley = 0.1 * (-second - 8).square()
@@ -102,6 +103,7 @@ def pareto_set(n: int = 201) -> Tensor:
         ``[n, 2]``; theta_2 is the best one of a fine grid.
     """
     first = torch.linspace(-7, 7, n, dtype=torch.float64)
+    # It has no closed form here: the best of a fine grid around the bottom of the valley.
     second = torch.linspace(-9, -8, 2001, dtype=torch.float64)
     plane = torch.stack(torch.broadcast_tensors(first[:, None], second[None, :]), -1)
     # theta_1 = 7 (alpha_1 - alpha_2), solved for alpha_1.

@@ -179,6 +179,7 @@ def draw_table(outcome: Outcome, path: Path) -> None:
     figure = Figure(figsize=(3.4 * max(2, across), height), layout="constrained")
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for place, column in enumerate(columns):
+        # One and the same axes where the numbers may be compared.
         ours, paper = grid[place], grid[place + (sides - 1) * len(columns)]
         for y, measured in enumerate(outcome.lines):
             reported, _ = outcome.reproduction.reported(measured.line)

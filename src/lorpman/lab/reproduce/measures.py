@@ -124,6 +124,7 @@ def _scenes(run: FinishedRun) -> dict[str, float]:
     watched = evaluate(model, tasks, batches(splits.validation, EVALUATION_BATCH))
     alphas = watched.alphas[chosen(watched, spec.method.kind == "single")]
     test = batches(splits.test, EVALUATION_BATCH)
+    # Row i was chosen for task i, so only the diagonal counts.
     first, second = (
         evaluate(model, some, test, alphas).scores.diagonal() for some in (tasks, rest)
     )

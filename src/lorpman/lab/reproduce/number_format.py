@@ -65,7 +65,7 @@ def _both(number: Reported, form: str, form_of_deviation: str | None = None) -> 
 
 
 def format_millions(count: float) -> str:
-    """The paper's count of parameters.
+    """A count of parameters in millions, as the paper prints it.
 
     Args:
         count: The number of parameters.

@@ -18,6 +18,7 @@ class MeasuredLine:
 
     line: Line
     records: Sequence[RunRecord]
+    """What is kept of its runs."""
     state: str = ""
     """Why there is no run, if there is none."""
 
@@ -40,9 +41,13 @@ class Outcome:
     """A reproduction that was made: what its table, JSON and picture show."""
 
     reproduction: Reproduction
+    """Which table or figure it is."""
     scale: Scale
+    """How much of it was done."""
     seeds: tuple[int, ...]
+    """Those that were asked for."""
     lines: tuple[MeasuredLine, ...]
+    """What was measured, in the order of the table."""
     data_note: str = ""
     """How the data differs from the official splits, if it does."""
     generated: bool = False
@@ -77,7 +82,7 @@ class Outcome:
 
     @property
     def command(self) -> str:
-        """What makes all of it again."""
+        """The command that makes all of it again."""
         command = f"lorpman reproduce {self.reproduction.name} --scale {self.scale}"
         if self.seeds != self.plan.seeds:
             command += f" --seeds {','.join(map(str, self.seeds))}"
@@ -90,7 +95,7 @@ class Outcome:
 
     @property
     def records(self) -> list[RunRecord]:
-        """Those of all lines."""
+        """The records of all lines."""
         return [record for line in self.lines for record in line.records]
 
     def to_json(self) -> dict[str, Any]:

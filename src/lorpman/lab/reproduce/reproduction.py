@@ -25,7 +25,9 @@ class Reported:
     """A number as the paper prints it, with its standard deviation where it has one."""
 
     mean: float
+    """Over the seeds."""
     deviation: float | None = None
+    """None where the paper prints none."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,16 @@ class Line:
     """A line of the table: a method with settings, and what the paper reports for it."""
 
     label: str
+    """What the table calls it."""
     method: str
     paper: Settings | None = field(default_factory=dict)
     """On top of the preset at that scale; None where the line is not run at that scale."""
     laptop: Settings | None = field(default_factory=dict)
+    """The same for the laptop's scale."""
     reported: Mapping[str, Reported] | None = None
     """By the key of the column; None: what the problem's preset holds for the method."""
     parameters: float | None = None
+    """How many the paper prints; None where it prints none."""
 
     def settings(self, scale: Scale) -> Settings | None:
         """What the line sets at one scale; None where it is not run at that scale.
@@ -55,7 +60,9 @@ class Plan:
     """How much is done at one scale, and what that costs."""
 
     problem: str
+    """What is trained."""
     seeds: tuple[int, ...]
+    """With which seeds, each once per line."""
     reduction: str = ""
     """What is less than the paper's protocol, beyond the preset; empty if nothing is."""
     minutes: float | None = None
@@ -64,12 +71,15 @@ class Plan:
     """The peak memory of one run, rounded up."""
 
 
+# Compared by identity, as keys of dictionaries: settings cannot be hashed.
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
     """A run that a line is made from, whether or not it is there already."""
 
     line: Line
+    """The line that it belongs to."""
     spec: Spec
+    """What is trained."""
     changes: Settings
     """The settings that the line sets on top of the preset."""
 
@@ -86,8 +96,11 @@ class FinishedRun:
     """The directory of a planned run that is trained: what columns measure."""
 
     directory: Path
+    """Where it is."""
     planned: PlannedRun
+    """What it was to be."""
     front: Front
+    """Its test front."""
     data_root: Path
     """Where the data is, for what has to be measured with it."""
 
@@ -107,8 +120,11 @@ class Column:
     """A number that is measured in every run, and printed beside the paper's."""
 
     key: str
+    """What it is called in JSON."""
     title: str
+    """What the table calls it."""
     measure: Callable[[FinishedRun], float]
+    """Takes the number from a run."""
     split: str = "test"
     """Of which data it speaks."""
 
@@ -118,13 +134,19 @@ class Reproduction:
     """One row of the registry: a table or figure of the paper."""
 
     name: str
+    """What ``lorpman reproduce`` calls it."""
     what: str
     """Which table or figure of the paper it is, and of what."""
     lines: tuple[Line, ...]
+    """The lines of the table."""
     columns: tuple[Column, ...]
+    """What is measured for each."""
     draw: "Callable[[Outcome, Path], None]"
+    """Draws its picture into a file."""
     paper: Plan
+    """How much is done at the paper's scale."""
     laptop: Plan
+    """How much is done on a laptop."""
     history: str | None = None
     """The part of every epoch's note that ``draw`` shows, if it shows any."""
 

@@ -38,6 +38,7 @@ class Remark:
     why: str
     """The sentence that explains the status."""
     more: str = ""
+    """Further paragraphs."""
 
 
 def read_outcome(name: str, results: Path) -> Outcome | None:
@@ -72,6 +73,7 @@ def read_remarks(results: Path) -> dict[str, Remark]:
         UsageError: If a section does not begin with a status and its reason.
     """
     path = results / "reproduce" / "remarks.md"
+    # The group in the pattern keeps the names, so that they alternate with the texts.
     _, *sections = re.split(r"^## (\S+)\n", path.read_text(), flags=re.MULTILINE)
     remarks = {}
     for name, text in zip(sections[::2], sections[1::2], strict=True):

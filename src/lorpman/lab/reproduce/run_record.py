@@ -32,8 +32,11 @@ class RunRecord:
     problem: str
     method: str
     seed: int
+    """Of all that is drawn."""
     scale: str
+    """``paper`` or ``laptop``."""
     recipe: str | None
+    """What the settings started from; None for the preset alone."""
     settings: Mapping[str, Any]
     """All of them, as ``run.json`` has them."""
     parameters: int
@@ -45,6 +48,7 @@ class RunRecord:
     commit: str
     """Of the code that made the record; empty where the code is no git checkout."""
     versions: Mapping[str, str]
+    """Of the packages that it was trained with, by name."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """The settings on top of the preset."""
     values: Mapping[str, float] = field(default_factory=dict)
@@ -107,6 +111,9 @@ class RunRecord:
 
         Args:
             described: The JSON.
+
+        Returns:
+            The record.
 
         Raises:
             UsageError: If a part is missing or has a name that no record has.

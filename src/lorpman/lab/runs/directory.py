@@ -107,6 +107,7 @@ def _problem_of(run: Path, described: RunFile, given: Problem | None) -> Problem
         return get_problem(name)
     if given.name != name:
         raise UsageError(f"{run} was trained on the problem '{name}', not on '{given.name}'")
+    # Old runs have no hash to compare with.
     before = described.source or given.source
     if before != given.source:
         warnings.warn(
@@ -177,6 +178,7 @@ def made_directory(out: Path) -> Iterator[None]:
         UsageError: If it cannot be made.
     """
     try:
+        # The innermost first, which is the order in which they can go again.
         made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,6 +216,7 @@ def claimed(out: Path, spec: Spec, model: Manifold, engine: Engine) -> Iterator[
             if new:
                 _describe(out, spec, model, engine)
             yield
+    # Ctrl-C too leaves nothing behind; what has a checkpoint stays, since it can be resumed.
     except BaseException:
         if new and not checkpoints.exists(out / "checkpoint.safetensors"):
             _empty(out)

@@ -104,6 +104,7 @@ class EpochLog:
         self._fabric = fabric
         self._continued = False
         if not path.exists():
+            # A line of number 0: what there is to trace before the first step.
             trace = self._trace()
             start = json.dumps({"number": 0, **trace}) + "\n" if trace else ""
             write_bytes(path, start.encode(), KIND)
@@ -118,6 +119,8 @@ class EpochLog:
             UsageError: If the disk is full.
         """
         if not self._continued:
+            # Epochs after the checkpoint that this process went on from are trained again: their
+            # old lines go.
             kept = [line for line in self.read() if line["number"] < epoch.number]
             write_bytes(
                 self._path, "".join(json.dumps(line) + "\n" for line in kept).encode(), KIND
@@ -136,7 +139,7 @@ class EpochLog:
         return [line for line in map(_parse_line, lines) if line is not None]
 
     def seconds(self) -> float:
-        """Spent on all epochs together, those before an interruption included."""
+        """The seconds spent on all epochs together, those before an interruption included."""
         return float(sum(line.get("seconds", 0.0) for line in self.read()))
 
     def _trace(self) -> dict[str, Any]:

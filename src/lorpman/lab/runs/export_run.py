@@ -26,6 +26,7 @@ class ExportedFromRun:
     """What was written, and what its card says about the run."""
 
     file: Exported
+    """What was written, and how it was checked."""
     card: dict[str, Any]
     """Settings, data and scores, as JSON."""
 
@@ -48,6 +49,9 @@ def export_from_run(
         to: The file; its ending decides the format.
         recalibrate_from: Training batches from which BatchNorm gets statistics of this preference
             alone; 0 keeps those of the run, which all preferences share.
+
+    Returns:
+        What was written, and what its card says.
 
     Raises:
         UsageError: If the file cannot be written so, or there is no BatchNorm to recalibrate.
@@ -75,7 +79,7 @@ def _example(splits: Splits) -> Any:
 def _scores(
     network: nn.Module, tasks: list[Task], splits: Splits, alpha: Tensor
 ) -> dict[str, dict[str, float]]:
-    """By split, then by task."""
+    """The scores of a network, by split and then by task."""
     by_split = {}
     with torch.no_grad():
         for split in ("validation", "test"):

@@ -59,6 +59,9 @@ def read_run_file(run: Path) -> RunFile:
     Args:
         run: The run directory.
 
+    Returns:
+        What it says.
+
     Raises:
         UsageError: If there is none, it is no such description, or it is of another version.
     """

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from lorpman.errors import UsageError
+from lorpman.errors import UsageError, unknown, whole_number
 from lorpman.lab.datasets.splits import Splits
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
 from lorpman.lab.methods.method import Method
@@ -14,7 +14,6 @@ from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.problems.preset import SettingsLayer
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.recipes.recipe import get_recipe
-from lorpman.lab.runs.run_file import LARGEST_SEED
 from lorpman.lab.settings import DEFAULT_SAMPLING, SettingsGroup, TrainingSettings, distribute
 from lorpman.manifold.base import Manifold
 from lorpman.preference import Sampler
@@ -28,9 +27,13 @@ class Spec:
     """Everything that decides a run's numbers, before anything is loaded."""
 
     problem: Problem
+    """What is trained."""
     method: Method
+    """How."""
     seed: int
+    """Decides all that is drawn."""
     training: TrainingSettings
+    """What every method is trained with."""
     own: SettingsGroup
     """The method's settings."""
     data: SettingsGroup
@@ -63,8 +66,9 @@ class Spec:
         Raises:
             UsageError: If a name or setting is unknown, or a value of it cannot be.
         """
-        if not 0 <= seed <= LARGEST_SEED:
-            raise UsageError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed:.6g}")
+        seed = whole_number("seed", seed, least=0)
+        if not isinstance(scale, str) or scale not in get_args(Scale):
+            raise unknown("scale", scale, get_args(Scale))
         row, rival = find_problem(problem), get_method(method)
         preset = row.preset()
         reduced = preset.laptop if scale == "laptop" else None

@@ -69,6 +69,9 @@ def train(
         engine: Devices, processes and precision; None for one process.
         loggers: "csv" or "tensorboard", beside the run's own log.
 
+    Returns:
+        The model, its test front, and what training took.
+
     Raises:
         UsageError: If ``out`` holds something else, or settings, data and machine do not fit.
         TrainingDiverged: If a loss becomes NaN or infinite.
@@ -84,6 +87,7 @@ def train(
     if first:
         check_free(out, spec, engine, resume)
     splits, model = _make_ready(spec, root, first)
+    # Left in reverse order: the claim, the lock, the folders that stayed empty.
     with ExitStack() as alone:
         if first:
             alone.enter_context(made_directory(out))

@@ -66,6 +66,7 @@ def _same_twice(spec: Spec) -> nn.Module:
             "not be opened again"
         )
     for name, value in first.items():
+        # NaN differs from itself, and is refused elsewhere.
         if not torch.equal(value, second[name]) and not value.isnan().any():
             raise UsageError(
                 f"the network changes from call to call: '{name}' starts with other values though "
@@ -120,6 +121,7 @@ def _score(task: Task, output: Any, target: Any) -> None:
 @torch.no_grad()
 def _try_manifold(model: Manifold, batch: tuple[Any, Any]) -> None:
     """Whether the method can run the network at two preferences at once."""
+    # The same one twice: a single network has no second preference.
     alphas = model.preferences()[:1].expand(2, -1)
     model.eval()
     _named("method", lambda: model(batch[0], alphas), "with this network")
@@ -142,7 +144,7 @@ def _check_repeatable(spec: Spec, splits: Splits, root: Path) -> None:
 
 
 def _fingerprint(data: Any) -> str:
-    """Of the first batches."""
+    """A hash of the first batches."""
     digest = hashlib.sha256()
 
     def add(tensor: Any) -> None:
@@ -158,6 +160,7 @@ def _named(part: str, make: Callable[[], _Made], where: str = "") -> _Made:
     """What ``make`` gives; where it fails, an error that says which part of the problem did."""
     try:
         return make()
+    # The first says already what is wrong; the second is no fault of the problem.
     except (UsageError, MemoryError):
         raise
     except Exception as error:
@@ -168,6 +171,7 @@ def _named(part: str, make: Callable[[], _Made], where: str = "") -> _Made:
 
 
 def _bound(function: Callable[..., _Made], *arguments: Any) -> Callable[[], _Made]:
+    # In a function, since a lambda inside a loop would see the last values of its variables.
     return lambda: function(*arguments)
 
 
