@@ -69,11 +69,14 @@ class Manifold(nn.Module, ABC):
             ValueError: If ``alpha`` is no preference, or several.
         """
 
-    def one_by_one(self, alphas: Tensor) -> OneByOne:
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
         """The networks at several preferences, each run forward and backward before the next.
 
         Args:
             alphas: The preferences ``[b, m]``.
+
+        Returns:
+            The networks, or None where one pass for all preferences is to be preferred.
         """
         return OneByOne(self, alphas)
 

@@ -56,9 +56,11 @@ class FineTuning(ParameterManifold):
             return split_batch(call_network(network, repeat_batch(x, len(alpha))), len(alpha))
         return stack_outputs([call_network(self._view(row), x) for row in alpha])
 
-    def one_by_one(self, alphas: Tensor) -> OneByOne:
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
+        if not self._applies_factors:
+            return super().one_by_one(alphas)
         # Factors on activations leave nothing to merge.
-        return OneByOne(self, alphas) if self._applies_factors else super().one_by_one(alphas)
+        return None if self.batched else OneByOne(self, alphas)
 
     @contextmanager
     def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:

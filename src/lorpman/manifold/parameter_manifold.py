@@ -145,7 +145,7 @@ class ParameterManifold(Manifold):
             with without_recomputation(), parameters_replaced(self._places, varied):
                 yield self.network
 
-    def one_by_one(self, alphas: Tensor) -> OneByOne:
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
         return MergedOnce(self, self._on_device(alphas))
 
     def run_with(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.one_by_one import OneByOne
 
 Network = Callable[[Any], Any]
 """One network of ``model.one_by_one``: what it takes to outputs that are led by 1."""
@@ -53,17 +54,21 @@ class Step:
         return self.losses_at(self.alphas, self.batch)
 
     def backward_one_by_one(
-        self, at_each: Callable[[Tensor, Tensor], Tensor], once: Callable[[], Tensor] | None
+        self,
+        networks: OneByOne,
+        at_each: Callable[[Tensor, Tensor], Tensor],
+        once: Callable[[], Tensor] | None,
     ) -> None:
         """Forward and backward for one preference after the other; ``losses`` has no graph then.
 
         Args:
+            networks: Those of the model at this step's preferences.
             at_each: ``(alpha [1, m], losses [1, m]) -> []``; the objective is its sum over the
                 preferences.
             once: What the objective adds beside, ``[]``; None for nothing.
         """
         assert self.losses_of is not None, "this step takes all preferences together"
-        networks, rows = self.model.one_by_one(self.alphas), []
+        rows = []
         for index, alpha in enumerate(self.alphas.split(1)):
             losses = self.losses_of(networks.at(index), alpha)
             value = at_each(alpha, losses)

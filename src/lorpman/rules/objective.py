@@ -63,11 +63,15 @@ class Term(Rule):
         parts = [(weight, term) for weight, term in _parts(self) if weight != 0]
         at_each = [part for part in parts if part[1].depends_on == "each preference"]
         once = [part for part in parts if part[1].depends_on == "the model"]
-        coupled = len(at_each) + len(once) < len(parts)
-        if step.losses_of is None or coupled or not at_each:
+        separable = at_each and len(at_each) + len(once) == len(parts)
+        networks = None
+        if separable and step.losses_of is not None:
+            networks = step.model.one_by_one(step.alphas)
+        if networks is None:
             step.backward(self(step.alphas, step.losses, step.model))
             return
         step.backward_one_by_one(
+            networks,
             lambda alpha, losses: _weighted_sum(at_each, alpha, losses, step.model),
             # Such terms look at no losses, of which only the last preference's are there.
             (lambda: _weighted_sum(once, step.alphas, step.alphas, step.model)) if once else None,
