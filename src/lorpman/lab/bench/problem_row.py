@@ -12,7 +12,7 @@ from lorpman.lab.bench.memory_row import peak_of_tensors
 from lorpman.lab.bench.steps import fit_step, plain_steps
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import Workload
-from lorpman.lab.datasets.splits import batches
+from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.trial import try_out
@@ -54,7 +54,8 @@ def _measure(problem: Problem, conditions: Conditions) -> Measurement:
     spec = Spec.make(problem, "lorpman", 0, {})
     splits = spec.load(conditions.data)
     try_out(spec, splits, conditions.data)
-    loader = batches(splits.train, spec.training.batch_size)
+    order = torch.Generator().manual_seed(0)
+    loader = shared_batches(splits.train, spec.training.batch_size, order)
     workload = ProblemWorkload(
         spec,
         partial(problem.make_network, spec.data),
