@@ -25,6 +25,7 @@ __all__ = [
     "CONVOLUTIONS",
     "NORMS_WITH_STATISTICS",
     "attributes",
+    "call_in_precision",
     "changes",
     "child_processes",
     "forget_lbfgs_history",
@@ -331,14 +332,29 @@ def forward_without_ban(fabric: "Fabric", wrapped: Any, *inputs: Any) -> Any:
     Returns:
         What the module gives out.
     """
-    precision = fabric.strategy.precision
-    if getattr(precision, "scaler", None) is not None:
+    if getattr(fabric.strategy.precision, "scaler", None) is not None:
         return wrapped(*inputs)
+    # Checked: lightning-fabric 2.6.6. The public wrapped.module is the one inside the
+    # distributed wrapper, which would not average gradients.
+    return call_in_precision(fabric, wrapped._forward_module, *inputs)
+
+
+def call_in_precision(fabric: "Fabric", call: Callable[..., Any], *inputs: Any) -> Any:
+    """Call anything in the precision of the run, as Fabric calls the modules that it has wrapped.
+
+    Args:
+        fabric: Knows the precision.
+        call: What is called.
+        *inputs: What it is called with.
+
+    Returns:
+        What the call gives.
+    """
+    # Checked: lightning-fabric 2.6.6. The public fabric.autocast() leaves inputs as they are.
+    precision = fabric.strategy.precision
     converted = precision.convert_input(inputs)
     with precision.forward_context():
-        # Checked: lightning-fabric 2.6.6. The public wrapped.module is the one inside the
-        # distributed wrapper, which would not average gradients.
-        outputs = wrapped._forward_module(*converted)
+        outputs = call(*converted)
     return precision.convert_output(outputs)
 
 
