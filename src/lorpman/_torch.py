@@ -28,7 +28,6 @@ __all__ = [
     "call_in_precision",
     "changes",
     "child_processes",
-    "forget_lbfgs_history",
     "forward_without_ban",
     "insides_replaced",
     "is_compiled",
@@ -284,21 +283,6 @@ def standard_gamma(concentration: Tensor, generator: torch.Generator | None) -> 
     """
     # Checked: torch 2.13.0. torch.distributions.Gamma calls it, but takes no generator.
     return torch._standard_gamma(concentration, generator=generator)
-
-
-def forget_lbfgs_history(optimizer: Optimizer) -> None:
-    """Let LBFGS see the parameters that its first group holds now, and begin its history anew.
-
-    Other optimisers are left alone: they keep what they know of each parameter by itself.
-
-    Args:
-        optimizer: Any optimiser.
-    """
-    if isinstance(optimizer, torch.optim.LBFGS):
-        optimizer.state.clear()
-        # Checked: torch 2.13.0. LBFGS keeps a list and a count of its own beside its group.
-        optimizer._params = optimizer.param_groups[0]["params"]
-        optimizer._numel_cache = None
 
 
 def setup_as_compiled(fabric: "Fabric", module: nn.Module, optimizer: Optimizer) -> tuple[Any, Any]:

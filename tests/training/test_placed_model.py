@@ -1,4 +1,5 @@
 import copy
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
@@ -35,6 +36,8 @@ def _fabric(precision):
 @pytest.mark.parametrize("rule", [None, MGDA, FeatureMGDA, AutoLambda, IMTL])
 def test_networks_run_in_the_precision_of_the_run(precision, rule):
     """Also with rules that take gradients themselves."""
+    if precision == "64-true" and version("torch").startswith("2.8"):
+        pytest.skip("torch 2.8 has no loss of double outputs and single targets")
     model = lp.LowRank(_network(), 2) if rule is None else lp.Single(_network(), 2)
     seen = []
     model.network.register_forward_hook(lambda module, args, output: seen.append(output))
