@@ -116,7 +116,9 @@ def write(
 ) -> None:
     command = shlex.join(["python", *sys.argv])
     text = [
-        f"{options.problem}, {options.split} split, mean of seeds {', '.join(map(str, seeds))}. "
+        f"{options.problem}, {options.split} split, "
+        + ("mean of seeds " if len(seeds) > 1 else "seed ")
+        + f"{', '.join(map(str, seeds))}. "
         "Regret: the mean excess of the weighted loss over networks retrained for single "
         "preferences (below 0: better than retraining); reach: the mean gain in a task's score "
         "where all weight is on it; order: the rank correlation between a task's weight and its "

@@ -92,9 +92,10 @@ def measured(model: Manifold, spec: Spec, splits: Splits, retrained: lp.Front) -
 def cells(name: str, found: list[dict[str, Any]]) -> list[str]:
     volumes = [one["hypervolume"] for one in found]
     controls = [one["control"] for one in found]
+    deviation = f" ± {statistics.stdev(volumes):.2g}" if len(volumes) > 1 else ""
     return [
         name,
-        f"{statistics.fmean(volumes):.4f} ± {statistics.stdev(volumes):.2g}",
+        f"{statistics.fmean(volumes):.4f}{deviation}",
         f"{statistics.fmean(c['regret'] for c in controls):+.1%}",
         f"{statistics.fmean(c['reach'] for c in controls):+.4f}",
         f"{statistics.fmean(c['order_on_losses']['correlation'] for c in controls):.2f}",

@@ -16,7 +16,7 @@ from lorpman._files import read_json
 from lorpman.lab.reproduce.markdown_table import train_command
 from lorpman.lab.reproduce.run_record import RunRecord, compact_json, record_run
 from lorpman.lab.runs.spec import Spec
-from lorpman.lab.settings import Training, format_assignments
+from lorpman.lab.settings import TrainingSettings, format_assignments
 
 
 def changes(run: Path) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def changes(run: Path) -> dict[str, Any]:
     about = read_json(run / "run.json", "run")
     scale = about.get("scale", "paper")
     preset = Spec.make(about["problem"], about["method"], about["seed"], {}, scale).settings()
-    settings = {k: v for k, v in about["settings"].items() if k not in Training.WATCHING}
+    settings = {k: v for k, v in about["settings"].items() if k not in TrainingSettings.WATCHING}
     return {key: value for key, value in settings.items() if preset[key] != value}
 
 
@@ -38,12 +38,13 @@ def with_records(comparison: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {**comparison, "rows": rows}
 
 
-def command(comparison: dict[str, Any]) -> str:
-    """The call of ``lorpman compare`` that made it."""
+def command(comparison: dict[str, Any], settings: list[str]) -> str:
+    """The call of ``lorpman compare`` that made it, with these settings."""
     methods, seeds = ([row["method"] for row in comparison["rows"]], comparison["rows"][0]["seeds"])
     parts = ["lorpman compare", comparison["problem"]]
     if comparison.get("recipe"):
         parts += ["--recipe", comparison["recipe"]]
+    parts += [word for setting in settings for word in ("--set", setting)]
     parts += ["--methods", ",".join(methods), "--seeds", ",".join(map(str, seeds))]
     return " ".join(parts)
 
@@ -77,12 +78,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="what the comparison was told, for its command")  # fmt: skip
     options = parser.parse_args()
     folder, out = options.folder, options.out
     out.parent.mkdir(parents=True, exist_ok=True)
     if (folder / "comparison.json").exists():
         comparison = read_json(folder / "comparison.json", "comparison")
-        described = {"command": command(comparison), **with_records(comparison, folder)}
+        described = {
+            "command": command(comparison, options.set),
+            **with_records(comparison, folder),
+        }
         text = (folder / "comparison.md").read_text()
         out.with_suffix(".md").write_text(f"{text}\nMade by:\n\n    {described['command']}\n")
         shutil.copyfile(folder / "comparison.png", out.with_suffix(".png"))

@@ -1,4 +1,4 @@
-"""Put the tables of results/ into docs/beyond.md.
+"""Put the tables of results/ into docs/beyond.md and docs/control.md.
 
     python benchmarks/write_beyond_page.py
 
@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "beyond.md"
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("beyond", "control")]
 _PART = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -23,4 +23,5 @@ def filled(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text()))
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))

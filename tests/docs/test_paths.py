@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(ROOT / "docs" / f"{name}.md" for name in ("results", "beyond", "performance")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("results", "beyond", "control", "performance")),
     ROOT / "results" / "README.md",
 ]
 # Not runs/, which a reader's own commands fill.

@@ -95,7 +95,7 @@ def control(front: "Front", retrained: "Front") -> Control:
 
 
 def compete(retrained: Sequence["Front"]) -> bool | None:
-    """Whether there is a trade-off: does training for one task alone gain anything?
+    """Whether there is a trade-off: whether training for one task alone gains anything.
 
     It does if, in the mean over seeds, a task at its own corner has a test loss at least 2% lower,
     or a score at least 0.5% better, than at equal weights.

@@ -1,7 +1,12 @@
+import pytest
 import torch
 from sklearn.datasets import load_digits
+from torch.nn import functional as F
 
+import lorpman as lp
 from lorpman.lab.datasets.multidigits import load
+from lorpman.lab.datasets.splits import batches
+from lorpman.lab.problems.multidigits import network
 
 
 def test_no_digit_image_is_in_two_splits():
@@ -72,3 +77,33 @@ def test_fresh_pictures_are_made_of_training_digits_with_their_labels():
     assert seen.float().mean() > 0.95  # of 1,078 digits, 6,000 fixed pairs miss four or so
     places = matches.int().argmax(1)
     assert (fixed.targets[0][places] == left)[seen].float().mean() > 0.98  # a few look the same
+
+
+class Stop(Exception):
+    pass
+
+
+def test_training_on_fresh_pictures_goes_on_after_a_stop_within_an_epoch_bit_by_bit(tmp_path):
+    def train(stop_after=None, resume=False):
+        torch.manual_seed(0)
+        model = lp.LowRank(network(), 2, rank=2)
+        calls = iter(range(10**6))
+
+        def loss(output, target):
+            if next(calls) == stop_after:
+                raise Stop
+            return F.cross_entropy(output, target)
+
+        tasks = [lp.Task("left", loss, lp.accuracy), lp.Task("right", loss, lp.accuracy)]
+        order = torch.Generator().manual_seed(1)
+        loader = batches(load(fresh_pairs=True).train, 1000, shuffle=True, generator=order)
+        path = None if stop_after is None and not resume else tmp_path / "kept.safetensors"
+        options = {"checkpoint": path, "checkpoint_every": 2 if path else None, "resume": resume}
+        lp.fit(model, tasks, loader, epochs=2, window=2, seed=0, progress=False, **options)
+        return model.state_dict()
+
+    whole = train()
+    with pytest.raises(Stop):
+        train(stop_after=4 * 9)  # two preferences, two tasks: in the fourth step of epoch two
+    resumed = train(resume=True)
+    assert all(torch.equal(resumed[name], value) for name, value in whole.items())
