@@ -17,7 +17,8 @@ _WIDTH = 900
 
 
 def settled(page: Page, weight: float = 0.5) -> None:
-    """Wait until the second task has this weight and its scores are shown."""
+    """Wait until the second task has this weight, and its scores and the front are shown."""
+    page.wait_for_selector(".js-plotly-plot .scatterlayer .trace")
     page.wait_for_function(
         """(weight) => {
             const alpha = new URLSearchParams(location.search).get("alpha") || "";

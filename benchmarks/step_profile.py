@@ -70,7 +70,7 @@ def parts(workload: Workload, rounds: int) -> tuple[Clock, Clock]:
     run = step.run
     step()
     for owner, name, label in (
-        (run.model, "_vary_on", "merge"),
+        (run.model, "weights_on", "merge"),
         (run, "forward", "forward"),
         (run.rule, "forward", "objective"),
         (run.fabric, "backward", "backward"),

@@ -183,35 +183,6 @@ def test_gamma_draws_follow_the_generator_and_have_the_right_mean():
     assert first.mean() == pytest.approx(3.0, abs=0.05)
 
 
-def test_lbfgs_steps_on_the_parameters_that_are_left():
-    kept, gone = (nn.Parameter(torch.ones(n)) for n in (2, 3))
-    optimizer = torch.optim.LBFGS([kept, gone], lr=0.1)
-
-    def closure():
-        optimizer.zero_grad()
-        loss = sum((p**4).sum() for p in optimizer.param_groups[0]["params"])
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    optimizer.param_groups[0]["params"] = [kept]
-    before, after_one = gone.detach().clone(), kept.detach().clone()
-    _torch.forget_lbfgs_history(optimizer)
-    assert not optimizer.state
-    optimizer.step(closure)
-    assert torch.equal(gone, before)
-    assert not torch.equal(kept, after_one)
-
-
-def test_only_lbfgs_forgets():
-    weight = nn.Parameter(torch.ones(2))
-    optimizer = torch.optim.Adam([weight])
-    weight.sum().backward()
-    optimizer.step()
-    _torch.forget_lbfgs_history(optimizer)
-    assert optimizer.state[weight]
-
-
 def _fabric(**options):
     fabric = pytest.importorskip("lightning_fabric")
     return fabric.Fabric(accelerator="cpu", devices=1, **options)

@@ -10,6 +10,7 @@ import pytest
 from lorpman import UsageError
 from lorpman._files import (
     Kind,
+    as_path,
     check_target,
     json_with,
     locked_folder,
@@ -194,3 +195,13 @@ def test_where_there_are_no_locks_nobody_is_refused(tmp_path, monkeypatch, code)
 def test_other_errors_of_a_lock_are_told():
     with pytest.raises(OSError, match="Bad file descriptor"):
         try_lock(10**6)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"x", "", "a\0b", "\ud800", ["x"]])
+def test_what_is_no_path_is_named(value):
+    with pytest.raises(UsageError, match=r"^out must be a path, got "):
+        as_path("out", value)
+
+
+def test_a_path_is_taken_as_it_is(tmp_path):
+    assert as_path("out", str(tmp_path)) == as_path("out", tmp_path) == tmp_path

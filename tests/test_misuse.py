@@ -17,11 +17,12 @@ from misused_runs import RUN_CALLS
 from soak_size import soaked
 
 _MODES = (torch.enable_grad, torch.no_grad, torch.inference_mode)
-# Not called with arguments of the user: results, base classes, errors, and what a rule needs.
+# Not called with arguments of the user: results, base classes, errors, what a rule needs, and a
+# plain pair.
 _NOT_CALLED = {
     "Balanced", "Choice", "Cosine", "Epo", "Epoch", "Exported", "Hypervolume",
-    "HypervolumeAscent", "Manifold", "Order", "ParameterManifold", "Rule", "Selection", "Step",
-    "Term", "TrainingDiverged", "UsageError", "export_network", "rules",
+    "HypervolumeAscent", "Manifold", "Masked", "Order", "ParameterManifold", "Rule", "Selection",
+    "Step", "Term", "TrainingDiverged", "UsageError", "export_network", "rules",
     "Comparison", "Method", "Run", "SettingsGroup", "Tuned",
 }  # fmt: skip
 

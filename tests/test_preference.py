@@ -1,4 +1,5 @@
 import math
+from importlib.metadata import version
 
 import pytest
 import scipy.stats
@@ -168,6 +169,9 @@ def test_stratified_draws_repeat_with_their_generator():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    version("torch").startswith("2.8"), reason="torch 2.8 leaves the check out of compiled code"
+)
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 @pytest.mark.parametrize(
     ("alpha", "message"),

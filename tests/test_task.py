@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -151,3 +152,43 @@ def test_a_target_of_several_values_is_left_out_where_all_are_missing():
     target = torch.tensor([[-1, -1], [-1, 4]])
     kept, labels, count = _gaps(-1).labelled({"x": torch.tensor([5, 6])}, target)
     assert (kept["x"].tolist(), labels.tolist(), count) == ([6], [[-1, 4]], 1)
+
+
+def _masked(values, present):
+    return lp.Masked(torch.tensor(values), torch.tensor(present))
+
+
+def test_a_masked_sample_counts_neither_in_the_loss_nor_in_the_score():
+    task = _gaps(None)
+    target = _masked([0.0, 9.0, 1.0], [True, False, True])
+    output = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    loss = task.loss_of(output, target)
+    assert loss.item() == pytest.approx((1 + 4) / 2)
+    loss.backward()
+    assert output.grad[1] == 0
+    kept, labels, count = task.labelled(output, target)
+    assert (kept.tolist(), labels.tolist(), count) == ([1, 3], [0, 1], 2)
+
+
+def test_a_mask_and_a_value_for_missing_labels_go_together():
+    target = _masked([0, -1, 2, 3], [True, True, True, False])
+    _, labels, count = _gaps(-1).labelled(torch.arange(4.0), target)
+    assert (labels.tolist(), count) == ([0, 2], 2)
+
+
+def test_a_mask_stands_around_the_targets_of_all_tasks_too():
+    tasks = [dataclasses.replace(_gaps(None), name=name) for name in "ab"]
+    outputs = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    seen = _masked([[0.0, 9.0], [9.0, 1.0]], [[True, False], [False, True]])
+    assert task_losses(outputs, seen, tasks).tolist() == [1, 9]
+    by_name = lp.Masked(
+        {"b": seen.target[:, 1], "a": seen.target[:, 0]},
+        {"a": seen.present[:, 0], "b": seen.present[:, 1]},
+    )
+    assert task_losses(outputs, by_name, tasks).tolist() == [1, 9]
+
+
+@pytest.mark.parametrize("present", [torch.ones(2), torch.ones(3, 4), [True] * 3])
+def test_a_mask_needs_one_entry_per_sample(present):
+    with pytest.raises(lp.UsageError, match=r"one entry per sample, \[3\], found"):
+        _gaps(None).loss_of(torch.ones(3, 4), lp.Masked(torch.ones(3, 4), present))

@@ -41,7 +41,7 @@ from lorpman.rules.multi_forward import MultiForward
 from lorpman.rules.objective import Linear, Term
 from lorpman.rules.orthogonality import Orthogonality
 from lorpman.rules.pamal import Balanced
-from lorpman.task import Task
+from lorpman.task import Masked, Task
 from lorpman.training.fit import Epoch, fit
 from lorpman.training.options import Checkpoints, Placement, Validation
 
@@ -107,6 +107,7 @@ __all__ = [
     "Linear",
     "LowRank",
     "Manifold",
+    "Masked",
     "Method",
     "MultiForward",
     "Order",

@@ -25,9 +25,9 @@ __all__ = [
     "CONVOLUTIONS",
     "NORMS_WITH_STATISTICS",
     "attributes",
+    "call_in_precision",
     "changes",
     "child_processes",
-    "forget_lbfgs_history",
     "forward_without_ban",
     "insides_replaced",
     "is_compiled",
@@ -285,21 +285,6 @@ def standard_gamma(concentration: Tensor, generator: torch.Generator | None) -> 
     return torch._standard_gamma(concentration, generator=generator)
 
 
-def forget_lbfgs_history(optimizer: Optimizer) -> None:
-    """Let LBFGS see the parameters that its first group holds now, and begin its history anew.
-
-    Other optimisers are left alone: they keep what they know of each parameter by itself.
-
-    Args:
-        optimizer: Any optimiser.
-    """
-    if isinstance(optimizer, torch.optim.LBFGS):
-        optimizer.state.clear()
-        # Checked: torch 2.13.0. LBFGS keeps a list and a count of its own beside its group.
-        optimizer._params = optimizer.param_groups[0]["params"]
-        optimizer._numel_cache = None
-
-
 def setup_as_compiled(fabric: "Fabric", module: nn.Module, optimizer: Optimizer) -> tuple[Any, Any]:
     """``fabric.setup``, with a compiled module left inside Fabric's wrapper.
 
@@ -331,14 +316,29 @@ def forward_without_ban(fabric: "Fabric", wrapped: Any, *inputs: Any) -> Any:
     Returns:
         What the module gives out.
     """
-    precision = fabric.strategy.precision
-    if getattr(precision, "scaler", None) is not None:
+    if getattr(fabric.strategy.precision, "scaler", None) is not None:
         return wrapped(*inputs)
+    # Checked: lightning-fabric 2.6.6. The public wrapped.module is the one inside the
+    # distributed wrapper, which would not average gradients.
+    return call_in_precision(fabric, wrapped._forward_module, *inputs)
+
+
+def call_in_precision(fabric: "Fabric", call: Callable[..., Any], *inputs: Any) -> Any:
+    """Call anything in the precision of the run, as Fabric calls the modules that it has wrapped.
+
+    Args:
+        fabric: Knows the precision.
+        call: What is called.
+        *inputs: What it is called with.
+
+    Returns:
+        What the call gives.
+    """
+    # Checked: lightning-fabric 2.6.6. The public fabric.autocast() leaves inputs as they are.
+    precision = fabric.strategy.precision
     converted = precision.convert_input(inputs)
     with precision.forward_context():
-        # Checked: lightning-fabric 2.6.6. The public wrapped.module is the one inside the
-        # distributed wrapper, which would not average gradients.
-        outputs = wrapped._forward_module(*converted)
+        outputs = call(*converted)
     return precision.convert_output(outputs)
 
 

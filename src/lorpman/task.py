@@ -7,7 +7,7 @@ of a score to the words under an axis, is a part of the task's :class:`Direction
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -88,6 +88,26 @@ def signs(maximise: bool | Sequence[bool]) -> NDArray[np.float64]:
     return np.where(np.asarray(maximise), HIGHER.sign, LOWER.sign)
 
 
+class Masked(NamedTuple):
+    """A target with a mask: which samples have a label.
+
+    Stands in a sample or a batch where the target alone would: as the target of one task, or
+    around those of all tasks, with a mask of the same structure.
+
+    Args:
+        target: The target; whatever it is, it does not count where there is no label.
+        present: True for each sample that has a label, ``[n]`` in a batch.
+
+    >>> one = Task("stars", lambda output, target: (output - target).abs().mean(), max)
+    >>> target = Masked(torch.tensor([4.0, 0.0]), torch.tensor([True, False]))
+    >>> one.loss_of(torch.tensor([3.0, 3.0]), target)
+    tensor(1.)
+    """
+
+    target: Any
+    present: Any
+
+
 @dataclass(frozen=True)
 class Task:
     """One task of a multi-task network.
@@ -102,7 +122,8 @@ class Task:
         reference: The worst score that hypervolume counts.
         missing: The value of a target that stands for no label, such as ``float("nan")`` or -1.
             A sample without a label counts neither in the loss nor in the score; one whose
-            target has several values is left out where all of them are missing.
+            target has several values is left out where all of them are missing. Where no value
+            is free to say so, a :class:`Masked` target does.
         classes: What the classes are called, in the order of the output, where it has one value
             per class; pages show these names instead of numbers.
         show: ``show(output)`` says in words what the network means by its output for one sample,
@@ -152,10 +173,15 @@ class Task:
             Output and target of those samples, and their number.
 
         Raises:
-            UsageError: If labels may be missing, and the target is no tensor.
+            UsageError: If labels may be missing, and the target is no tensor, or if its mask has
+                not one entry per sample.
         """
+        count = _length(target)
+        if isinstance(target, Masked):
+            present = self._check_mask(target)
+            output, target, count = _chosen(output, target.target, present)
         if self.missing is None:
-            return output, target, _length(target)
+            return output, target, count
         if not isinstance(target, Tensor):
             raise UsageError(
                 f"missing labels of task '{self.name}' need a tensor as its target, found "
@@ -163,10 +189,18 @@ class Task:
             )
         # NaN equals nothing, not even itself.
         absent = target.isnan() if math.isnan(self.missing) else target == self.missing
-        # A sample of many labels, such as pixels, is left out only where it lacks all of them.
-        present = ~absent.flatten(1).all(1) if absent.ndim > 1 else ~absent
-        kept = tree_map_only(Tensor, lambda value: value[present], output)
-        return kept, target[present], int(present.sum())
+        return _chosen(output, target, ~absent.flatten(1).all(1) if absent.ndim > 1 else ~absent)
+
+    def _check_mask(self, masked: Masked) -> Tensor:
+        """The mask as truth values ``[n]``."""
+        present, count = masked.present, _length(masked.target)
+        if not isinstance(present, Tensor) or present.numel() != count:
+            found = list(present.shape) if isinstance(present, Tensor) else type(present).__name__
+            raise UsageError(
+                f"the mask of task '{self.name}' must have one entry per sample, [{count}], found "
+                f"{found}; for parts of a target, give them a value that your loss ignores"
+            )
+        return present.flatten().bool()
 
     def loss_of(self, output: Any, target: Any) -> Tensor:
         """The loss over the samples that have a label; zero where none has.
@@ -205,6 +239,12 @@ def check_tasks(tasks: Sequence[Task], num_tasks: int) -> None:
         raise UsageError(f"task names must differ, got {', '.join(names)}")
 
 
+def _chosen(output: Any, target: Any, present: Tensor) -> tuple[Any, Any, int]:
+    """Those samples of a batch that ``present`` ``[n]`` names, and how many they are."""
+    kept = tree_map_only(Tensor, lambda value: value[present], (output, target))
+    return kept[0], kept[1], int(present.sum())
+
+
 def _length(target: Any) -> int:
     """How many samples a target of any structure is of."""
     return next((len(v) for v in tree_leaves(target) if isinstance(v, Tensor) and v.ndim), 1)
@@ -228,9 +268,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
 
     Args:
         values: A sequence with one entry per task, a mapping or dataclass with the names of the
-            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``. A mapping
-            of another class than dict without their names, as networks of transformers give it, is
-            for all tasks.
+            tasks, or a tensor ``[n, m, ...]`` whose column ``i`` belongs to task ``i``; or a
+            :class:`Masked` of such targets and masks. A mapping of another class than dict
+            without their names, as networks of transformers give it, is for all tasks.
         tasks: The tasks, in the order of the result.
         what: What ``values`` are, for the error.
 
@@ -241,7 +281,9 @@ def per_task(values: Any, tasks: Sequence[Task], what: str) -> list[Tensor]:
         UsageError: If ``values`` has no entry for some task, or is something else.
     """
     m = len(tasks)
-    # Outputs of transformers are both, and are taken as mappings.
+    if isinstance(values, Masked):
+        parts = (per_task(part, tasks, what) for part in values)
+        return [cast("Tensor", Masked(*pair)) for pair in zip(*parts, strict=True)]
     if is_dataclass(values) and not isinstance(values, Mapping):
         values = vars(values)
     if isinstance(values, Mapping):

@@ -30,6 +30,7 @@ def test_bad_input_is_one_line(capsys, tmp_path, trained):
         port = taken.getsockname()[1]
         assert "choose another --port" in refused(capsys, "explore", trained, "--port", port)
     assert "cannot listen on" in refused(capsys, "explore", trained, "--host", "203.0.113.1")
+    assert "the host to listen on is empty" in refused(capsys, "explore", trained, "--host", "")
 
 
 @pytest.mark.parametrize("command", ["explore", "report"])

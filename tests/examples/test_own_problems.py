@@ -12,7 +12,7 @@ from lorpman.lab.problems.own_problem import find_problem
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("name", ["diabetes", "ratings"])
+@pytest.mark.parametrize("name", ["diabetes", "ratings", "texts"])
 def test_it_trains_with_a_front_and_by_retraining(name, tmp_path):
     file = str(EXAMPLES / f"{name}.py")
     table = lp.compare(file, ["lorpman", "retrain"], [0], tmp_path, epochs=2, progress=False)
@@ -21,6 +21,14 @@ def test_it_trains_with_a_front_and_by_retraining(name, tmp_path):
     assert run.problem.name == name
     assert torch.isfinite(run.front.scores).all()
     assert run.front.hypervolume() > 0
+
+
+def test_texts_are_shown_with_the_names_of_their_pages(tmp_path):
+    problem = find_problem(str(EXAMPLES / "texts.py"))
+    run = lp.train(problem, out=tmp_path / "run", epochs=1, progress=False)
+    page = lp.report(run).read_text()
+    assert "<blockquote" in page
+    assert any(name in page for name in problem.tasks[0].classes)
 
 
 def test_labels_are_missing_in_both():

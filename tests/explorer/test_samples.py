@@ -1,5 +1,7 @@
 """Inputs to look at."""
 
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -104,3 +106,59 @@ def test_inputs_in_a_dict_are_cut_and_shown_as_the_problem_says():
         _OneNetwork(network), tasks, (x, y), lambda one: f"earns {one['income']:.2f}"
     )
     assert [one.text for one in told.inputs] == [f"earns {v:.2f}" for v in told.x["income"]]
+
+
+def test_a_sample_without_a_label_is_neither_right_nor_wrong():
+    network, tasks, (x, (kind, size)) = _tables()
+    seen = torch.arange(len(kind)) % 2 == 0
+    by_mask = [lp.Masked(kind, seen), lp.Masked(size, seen)]
+    gaps = dataclasses.replace(tasks[0], missing=-1), tasks[1]
+    by_value = [torch.where(seen, kind, -1), size]
+    for its_tasks, y in ((tasks, by_mask), (gaps, by_value)):
+        samples = choose_samples(_OneNetwork(network), its_tasks, (x, y))
+        answers = [card[0] for card in samples.balanced]
+        assert [one.right is None for one in answers] == [row % 2 == 1 for row in range(8)]
+        assert [bool(one.truth) for one in answers] == [row % 2 == 0 for row in range(8)]
+
+
+def test_texts_are_cut_and_given_to_the_network_as_they_are():
+    """Alone, or beside numbers in a dict whose keys are the network's own arguments."""
+    network, tasks, (x, y) = _tables()
+    texts = [f"{number:.3f}" for number in x["income"]]
+
+    class Reads(nn.Module):
+        def forward(self, income, place=None):
+            place = torch.zeros(len(income), 2) if place is None else place
+            return network({"income": torch.tensor([float(t) for t in income]), "place": place})
+
+    for given in (texts, {"income": texts, "place": x["place"]}):
+        samples = choose_samples(_OneNetwork(Reads()), tasks, (given, y))
+        assert len(samples.balanced) == 8
+        shown = samples.x if isinstance(given, list) else samples.x["income"]
+        assert set(shown) <= set(texts)
+    first = samples.inputs[0].row[0]
+    assert first == ("income", samples.x["income"][0])
+
+
+class _Joined:
+    """A batch that cannot be cut, as graph libraries join their samples."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __getitem__(self, row):
+        return {"income": self.x["income"][row]}
+
+
+def test_a_batch_that_cannot_be_cut_is_shown_by_its_rows():
+    network, tasks, (x, y) = _tables()
+
+    class Unjoins(nn.Module):
+        def forward(self, joined):
+            return network(joined.x)
+
+    whole = choose_samples(_OneNetwork(network), tasks, (x, y))
+    joined = choose_samples(_OneNetwork(Unjoins()), tasks, (_Joined(x), y))
+    assert first_samples((_Joined(x), y), 3)[1][0] is y[0]
+    assert joined.balanced == whole.balanced
+    assert [one.row[0] for one in joined.inputs] == [one.row[0] for one in whole.inputs]

@@ -1,12 +1,16 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader, Sampler, WeightedRandomSampler
 
 import lorpman as lp
 from command_line import files, refused, run
-from small_problem import SOURCE, small_problem
+from lorpman.lab.runs.train import train as train_run
+from lorpman.training import fit as fit_module
+from small_problem import SOURCE, load, small_problem
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +69,9 @@ def test_a_comparison_trains_what_is_missing_and_shows_itself(tmp_path):
     assert shown.startswith("<table>")
     assert "data:image/png;base64," in shown
     before = files(tmp_path / "lorpman-0")
-    assert lp.compare(problem, ["lorpman"], [0], tmp_path, progress=False).rows == table.rows[:1]
+    # Without retrain there is nothing to hold it against, but the run is the same.
+    (again,) = lp.compare(problem, ["lorpman"], [0], tmp_path, progress=False).rows
+    assert again == dataclasses.replace(table.rows[0], controls=(), cost=None)
     assert files(tmp_path / "lorpman-0") == before
 
 
@@ -108,3 +114,88 @@ def test_every_command_takes_a_file(tmp_path, monkeypatch, capsys):
         code, _, err = run(capsys, *command)
         assert (code, err) == (0, ""), command
     assert (tmp_path / "runs/small-lorpman-0/report.html").stat().st_size > 100_000
+
+
+def test_what_stands_behind_a_mask_changes_nothing(tmp_path):
+    """Neither what is learned nor any score, however wrong the labels there are."""
+
+    def problem(garbage):
+        def data():
+            x = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+            seen = torch.arange(60) % 3 > 0
+            number = torch.where(seen[:, None], x[:, :1], garbage)
+
+            def part(start, end):
+                rows = slice(start, end)
+                sign = (x[rows, 1] > 0).long()
+                return x[rows], [lp.Masked(number[rows], seen[rows]), sign]
+
+            return lp.Splits(train=part(0, 40), validation=part(40, 50), test=part(50, 60))
+
+        return small_problem(data=data)
+
+    runs = [
+        lp.train(problem(garbage), out=tmp_path / str(garbage), epochs=1, progress=False)
+        for garbage in (1e3, float("nan"))
+    ]
+    assert torch.equal(runs[0].front.scores, runs[1].front.scores)
+    theta, other = (run.model.state_dict() for run in runs)
+    assert all(torch.equal(theta[name], other[name]) for name in theta)
+
+
+def _problem_of_a_loader(sampler):
+    """The small problem, whose training data is a loader of 8 samples a batch."""
+
+    def data():
+        splits = load()
+        samples = [splits.train[i] for i in range(40)]
+        train = DataLoader(samples, batch_size=8, sampler=sampler())
+        return lp.Splits(train=train, validation=splits.validation, test=splits.test)
+
+    return small_problem(data=data, settings={"epochs": 2, "rank": 2})
+
+
+class _Drawing(Sampler):
+    """Every sample once, as a generator of numpy or torch's global one says."""
+
+    def __init__(self, generator=None):
+        self.own = generator
+
+    def __iter__(self):
+        if self.own is None:
+            return iter(torch.randperm(40).tolist())
+        return iter(self.own.permutation(40).tolist())
+
+    def __len__(self):
+        return 40
+
+
+@pytest.mark.parametrize("sampler", [_Drawing, lambda: WeightedRandomSampler([1.0, 3.0] * 20, 40)])
+def test_a_run_on_a_loader_is_resumed_in_the_middle_of_an_epoch(tmp_path, monkeypatch, sampler):
+    problem = _problem_of_a_loader(sampler)
+    whole = lp.train(problem, out=tmp_path / "whole", progress=False)
+    assert whole.settings["batch_size"] is None
+    spec, root = whole.spec, tmp_path
+    stopped = iter(range(100))
+
+    def stop(*given):
+        # In the second epoch; each has 5 batches.
+        if next(stopped) == 6:
+            raise KeyboardInterrupt
+        return train_step(*given)
+
+    train_step = fit_module.train_step
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_module, "train_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_run(spec, tmp_path / "cut", root, checkpoint_every=1, progress=False)
+    resumed = train_run(spec, tmp_path / "cut", root, resume=True, progress=False)
+    weights, again = whole.model.state_dict(), resumed.model.state_dict()
+    assert all(torch.equal(weights[name], again[name]) for name in weights)
+
+
+def test_a_sampler_that_cannot_be_resumed_is_named(tmp_path):
+    own = np.random.default_rng(0)
+    with pytest.raises(lp.UsageError, match="sampler of its loader draws another order"):
+        lp.train(_problem_of_a_loader(lambda: _Drawing(own)), out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []

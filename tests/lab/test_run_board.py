@@ -1,39 +1,16 @@
+import io
 import json
 import time
-from pathlib import Path
 
-import pytest
 from rich.console import Console
 
-from lorpman.lab.run_board import RunBoard, WatchedRun, time_left, watching
-
-
-def _run(name, method="pamal", state="waits", done=0, seconds=(), epochs=4):
-    return WatchedRun(Path(name), method, epochs, state, done, list(seconds))
+from lorpman.lab.run_board import RunBoard, WatchedRun, watching_runs
 
 
 def _log(folder, epochs):
     folder.mkdir(exist_ok=True)
     lines = [{"number": 0}, *({"number": n + 1, "seconds": 2.0} for n in range(epochs))]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-def test_the_time_left_follows_the_speed_of_each_method():
-    runs = [
-        _run("slow-0", "slow", "done", 4, [10.0] * 4),
-        _run("slow-1", "slow"),
-        _run("fast-0", "fast", "runs", 2, [1.0, 1.0]),
-    ]
-    assert time_left(runs, at_once=1) == pytest.approx(4 * 10 + 2 * 1)
-    assert time_left(runs, at_once=2) == pytest.approx((4 * 10 + 2 * 1) / 2)
-    # Two workers do not make the last run faster.
-    assert time_left(runs[:2], at_once=2) == pytest.approx(40)
-
-
-def test_a_method_without_an_epoch_is_taken_for_an_average_one():
-    runs = [_run("a", "a", "done", 4, [1.0, 3.0, 1.0, 3.0]), _run("b", "b")]
-    assert time_left(runs, at_once=1) == pytest.approx(4 * 2)
-    assert time_left([_run("c")], at_once=1) is None
 
 
 def test_lines_say_what_is_done_what_runs_and_the_time_left(tmp_path):
@@ -58,27 +35,26 @@ def test_a_run_that_is_trained_elsewhere_is_noticed_once_its_directory_changes(t
     _log(tmp_path / "old", 1)
     time.sleep(0.05)
     watched = {name: WatchedRun(tmp_path / name, "pamal", 3) for name in ("old", "new")}
-    with watching(watched, None, told.append, live=False):
+    with watching_runs(watched, None, told.append, live=False):
         _log(tmp_path / "new", 1)
         end = time.monotonic() + 20
         while not told and time.monotonic() < end:
             time.sleep(0.05)
     assert [line.split()[0] for line in told] == [str(tmp_path / "new")]
-    assert (watched["old"].state, watched["old"].epochs_done) == ("waits", 1)
+    old = watched["old"].progress
+    assert (old.state, old.epochs_done) == ("waits", 1)
 
 
-def test_a_terminal_shows_running_and_ended_runs_and_counts_the_others(tmp_path):
+def test_a_table_shows_what_the_directories_hold(tmp_path):
     runs = {f"pamal-{n}": WatchedRun(tmp_path / f"pamal-{n}", "pamal", 4) for n in range(5)}
-    board = RunBoard(runs, 2, None)
+    board = RunBoard(runs, 2, lambda line: None)
     board.begins("pamal-0")
     board.ends("pamal-0", "it diverged")
     board.begins("pamal-1")
     _log(tmp_path / "pamal-1", 3)
-    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console = Console(width=100, file=io.StringIO())
     console.print(board.table())
-    console.file.close()
-    text = console.export_text()
+    text = console.file.getvalue()
     assert "epoch 3/4" in text
     assert "failed" in text
     assert "3 waiting" in text
-    assert "pamal-4" not in text

@@ -124,3 +124,9 @@ def test_a_number_beyond_all_use_is_refused(key, value):
     with pytest.raises(UsageError, match=f"^setting {key}: .* got "):
         distribute({key: value}, {"training": TrainingSettings})
     assert TrainingSettings(learning_rate=10**30).learning_rate == 1e30
+
+
+def test_two_values_for_one_setting_are_refused():
+    assert parse_assignments(["rank=4", "rank=4"]) == {"rank": 4}
+    with pytest.raises(UsageError, match=r"^--set rank is given twice, as 4 and 5$"):
+        parse_assignments(["rank=4", "rank=5"])

@@ -10,9 +10,13 @@ import torch
 
 from lorpman import Front
 from lorpman.errors import UsageError
+from lorpman.lab.problems.own_problem import find_problem
 from lorpman.lab.runs.spec import Spec
+from lorpman.lab.sweep import Sweep
 from lorpman.lab.train_runs import train_runs
+from lorpman.lab.tune import tune
 from lorpman.lab.workers import Workers
+from small_problem import SOURCE
 
 pytestmark = pytest.mark.slow
 # Two epochs, so that a run can be lost between them.
@@ -140,6 +144,37 @@ def test_a_cluster_trains_into_whole_paths(tmp_path, alone, cluster, monkeypatch
     workers = Workers(scheduler=cluster.scheduler_address)
     assert train_runs(specs, Path("data"), workers) == {}
     assert _scores(specs) == alone[:1]
+
+
+@pytest.fixture
+def unreadable(tmp_path):
+    """A problem whose file is gone: what it made must go to the workers, and not its name."""
+    file = tmp_path / "elsewhere.py"
+    file.write_text(SOURCE)
+    problem = find_problem(str(file))
+    file.unlink()
+    return problem
+
+
+def test_a_cluster_is_given_a_problem_file_by_value(tmp_path, unreadable, cluster):
+    workers = Workers(scheduler=cluster.scheduler_address)
+    spec = Spec.make(unreadable, "lorpman", 0, {})
+    (theirs,) = workers.each(lambda given: len(given.load(tmp_path).train), [(spec,)])
+    assert theirs == 40
+
+
+@pytest.mark.soak
+def test_a_cluster_trains_and_searches_a_problem_file(tmp_path, unreadable, cluster):
+    problem, fronts = unreadable, []
+    for workers in (Workers(), Workers(scheduler=cluster.scheduler_address)):
+        folder = tmp_path / ("alone" if workers.scheduler is None else "cluster")
+        specs = {folder / f"lorpman-{s}": Spec.make(problem, "lorpman", s, {}) for s in (0, 1)}
+        assert train_runs(specs, tmp_path, workers, isolate=False) == {}
+        sweep = Sweep.make(problem, "lorpman", 0, {}, {"rank": [1, 2]})
+        study = tune(sweep, 2, folder / "study", tmp_path, print, workers)
+        tried = {trial.params["rank"]: trial.value for trial in study.trials}
+        fronts.append((_scores(specs), tried))
+    assert fronts[0] == fronts[1]
 
 
 def test_no_scheduler_is_said_at_once_and_nothing_is_written(tmp_path):

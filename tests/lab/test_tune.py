@@ -7,7 +7,8 @@ import pytest
 
 from command_line import command, refused, run
 from lorpman.errors import UsageError
-from lorpman.lab.tune import Sweep, tune
+from lorpman.lab.sweep import Sweep
+from lorpman.lab.tune import tune
 from lorpman.lab.workers import Workers
 
 pytest.importorskip("optuna")
@@ -30,18 +31,6 @@ def test_a_study_is_continued_and_tries_every_combination_once(tmp_path):
     grid = tune(_sweep(), 3, tmp_path / "other", tmp_path, said.append)
     assert sorted(trial.params["scale"] for trial in grid.trials) == [0.5, 1, 2]
     assert grid.best_value == max(trial.value for trial in grid.trials)
-
-
-def test_the_presets_ranges_are_those_of_the_paper():
-    assert Sweep.make("multimnist", "lorpman", 0, {}, {}).ranges == {
-        "scale": [1, 2, 4, 6],
-        "freeze_epoch": [4, 6, 8],
-    }
-    fixed = Sweep.make("multimnist", "lorpman", 0, {"scale": 2}, {})
-    assert fixed.ranges == {"freeze_epoch": [4, 6, 8]}
-    assert fixed.combinations() == 3
-    # A range of whole numbers stays one, though the preset holds floats.
-    assert fixed.spec({"freeze_epoch": 4.0}).training.freeze_epoch == 4
 
 
 @pytest.mark.parametrize(
@@ -137,6 +126,14 @@ def test_two_trials_at_once_find_what_one_after_the_other_finds(tmp_path):
     assert len(said) == 6
     again = tune(_sweep(), 3, tmp_path / "both", tmp_path, said.append, workers)
     assert len(again.trials) == 3
+
+
+def test_a_search_without_its_scheduler_leaves_nothing_behind(tmp_path):
+    pytest.importorskip("distributed")
+    workers = Workers(scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(UsageError, match="no Dask scheduler answers"):
+        tune(_sweep(), 3, tmp_path / "study", tmp_path, print, workers)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_trials_whose_processes_all_die_end_the_search(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from lorpman import UsageError
 from lorpman.training import checkpoint
 from lorpman.training.checkpoint import CheckpointWarning, previous
+from lorpman.training.resumable_batches import capture
 from properties import assert_round_trips
 from small_training import exactly
 
@@ -130,9 +131,12 @@ def _training(epochs, **more):
         "frozen": False,
         "model": {"weight": torch.ones(100)},
         "rule": {},
-        "optimizer": {"state": {0: {"step": torch.tensor(1.0)}}, "param_groups": [{"lr": 0.1}]},
+        "optimizer": {
+            "state": {0: {"step": torch.tensor(1.0)}},
+            "param_groups": [{"lr": 0.1, "params": [0]}],
+        },
         "scheduler": None,
-        "processes": [{"preferences": torch.zeros(3), "random": {}, "data": None}],
+        "processes": [{"preferences": torch.get_rng_state(), "random": capture(()), "data": None}],
         **more,
     }
 

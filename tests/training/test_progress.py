@@ -1,13 +1,14 @@
 import random
 import re
 import sys
+import types
 from functools import partial
 
 import pytest
 import rich.console
 
 import lorpman as lp
-from lorpman.training.progress import describe, progress_bar
+from lorpman.training.progress import describe, in_notebook, progress_bar
 from small_training import fit_small, make_loader, make_model, make_tasks
 
 
@@ -98,3 +99,20 @@ def test_progress_does_not_change_training(capsys):
     shown, silent = (fit_small(progress=progress)[1] for progress in (True, False))
     assert [e.losses for e in shown] == [e.losses for e in silent]
     assert capsys.readouterr().err.count("epoch ") == 3
+
+
+def test_a_notebook_is_told_on_standard_output(capsys, monkeypatch):
+    """It shows standard error in red, as if something had failed."""
+
+    class ZMQInteractiveShell:
+        """The class of a notebook's shell, by which IPython's users tell it apart."""
+
+    there = types.SimpleNamespace(get_ipython=ZMQInteractiveShell)
+    monkeypatch.setitem(sys.modules, "IPython", there)
+    assert in_notebook()
+    monkeypatch.setattr(rich.console, "Console", partial(rich.console.Console, force_jupyter=False))
+    with progress_bar(True, 2, 0, 0, 3) as bar:
+        bar.epoch(1, {"a": 0.5}, None)
+    assert capsys.readouterr() == ("epoch 1/2  a 0.500\n", "")
+    there.get_ipython = lambda: None
+    assert not in_notebook()

@@ -1,5 +1,6 @@
 """``lorpman tune``: the best settings of a problem, found on validation data."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from lorpman.cli.options import (
     Jobs,
     MethodName,
     ProblemName,
+    Quiet,
     Recipe,
     Scale,
     Scheduler,
@@ -18,7 +20,7 @@ from lorpman.cli.options import (
     Settings,
     read_overrides,
 )
-from lorpman.cli.output import print_field
+from lorpman.cli.output import print_field, progress_printer
 from lorpman.errors import UsageError
 
 _Trials = Annotated[int, typer.Option(help="Finished trials that the study shall have.")]
@@ -46,18 +48,28 @@ def tune(
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
     data: DataDirectory = None,
+    quiet: Quiet = False,
 ) -> None:
     """Search the paper's ranges with Optuna for the best validation hypervolume."""
     from lorpman.lab.runs.directory import data_root
-    from lorpman.lab.tune import Sweep
+    from lorpman.lab.sweep import Sweep
     from lorpman.lab.tune import tune as run_study
     from lorpman.lab.workers import Workers
 
     overrides, ranges = read_overrides(set_, epochs), _read_ranges(search or [])
     sweep = Sweep.make(problem, method, seed, overrides, ranges, scale, recipe)
     file = study or Path("runs") / f"{sweep.problem.name}-{method}.study"
-    workers = Workers(jobs, scheduler)
-    finished = run_study(sweep, trials, file, data_root(data), typer.echo, workers)
+    finished = run_study(
+        sweep,
+        trials,
+        file,
+        data_root(data),
+        # To what is standard output then: above a table, while there is one.
+        lambda line: typer.echo(line, file=sys.stdout),
+        Workers(jobs, scheduler),
+        tell=progress_printer(quiet),
+        live=not quiet,
+    )
     best = finished.best_trial
     volume = f"{best.value:.4g}  (trial {best.number})"
     print_field("best validation hypervolume", volume, 29)

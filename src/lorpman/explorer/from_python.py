@@ -18,6 +18,7 @@ from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.directory import data_root
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
+from lorpman.training.progress import in_notebook, progress_stream
 
 
 def report(
@@ -91,7 +92,7 @@ def explore(
         runs = [open_model(shown[0], tasks, data, show=show)]
     else:
         runs = _opened(shown, problem, data_root(None if data is None else as_path("data", data)))
-    notebook = _in_notebook()
+    notebook = in_notebook()
     explorer = serve_runs(runs, port=port, samples=samples, framed=notebook, tell=_tell)
     if not (block if block is not None else not notebook):
         explorer.start()
@@ -121,16 +122,9 @@ def _opened(
 
 def _tell(line: str) -> None:
     """Say at once what is being done: reading data can take a minute."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def _in_notebook() -> bool:
-    """Whether a cell of a notebook is being run; never true before IPython was imported."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    # By its name: IPython in a terminal has a shell too, but no cells to show a page in.
-    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+    stream = progress_stream()
+    stream.write(f"{line}\n")
+    stream.flush()
 
 
 def _show_below_cell(url: str) -> None:

@@ -17,7 +17,7 @@ from lorpman.front.front import Front
 from lorpman.front.select import select
 from lorpman.lab.datasets.splits import Batch, first_batches
 from lorpman.preference import grid
-from lorpman.task import Task, per_task, unpack
+from lorpman.task import Task, batch_length, per_task, unpack
 
 # A drag along the slider and back asks for the same points again.
 _KEPT_POINTS = 512
@@ -82,7 +82,7 @@ class LiveRun:
     @property
     def held_samples(self) -> int:
         """On how many test samples a point is scored."""
-        return sum(len(y[0]) for _, y in self.held)
+        return sum(map(batch_length, self.held))
 
     @property
     def held_text(self) -> str:
@@ -93,7 +93,7 @@ class LiveRun:
     @property
     def searched_samples(self) -> int:
         """On how many validation samples a preference is searched for."""
-        return sum(len(y[0]) for _, y in self.searched)
+        return sum(map(batch_length, self.searched))
 
     def find(self, demand: Mapping[str, Any]) -> Choice:
         """The preference that answers a demand best on validation data.
@@ -143,7 +143,7 @@ def _at_most(batches: list[Batch], count: int) -> list[Batch]:
         if count <= 0:
             break
         kept.append(first_samples(batch, count))
-        count -= len(batch[1][0])
+        count -= batch_length(batch)
     return kept
 
 

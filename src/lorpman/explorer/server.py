@@ -205,6 +205,9 @@ def _content_policy(app: Dash, frames: str) -> str:
 
 def _bind(app: Any, host: str, port: int) -> tuple[BaseWSGIServer, int]:
     """Listen on an address; the server and the port that it got."""
+    # Nothing would mean every address of this machine.
+    if not host.strip():
+        raise UsageError("the host to listen on is empty; leave it out for this machine alone")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Bound by hand: werkzeug ends the process when the address is taken.
     sock = socket.socket(family, socket.SOCK_STREAM)

@@ -47,7 +47,12 @@ class Control:
     def to_json(self) -> dict[str, Any]:
         """The numbers as files hold them."""
         orders = {
-            name: {**value._asdict(), "correlation": value.correlation}
+            name: {
+                "correlation": value.correlation,
+                "correlations": value.correlations,
+                "violations": value.violations,
+                "pairs": value.pairs,
+            }
             for name, value in (("order", self.order), ("order_on_losses", self.order_on_losses))
         }
         return {**asdict(self), **orders}

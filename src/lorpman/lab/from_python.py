@@ -1,6 +1,5 @@
 """What the commands do, from Python: ``lp.train``, ``lp.open_run``, ``lp.compare``, ``lp.tune``."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +15,12 @@ from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs import directory
 from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import train as train_run
-from lorpman.lab.tune import Sweep
+from lorpman.lab.sweep import Sweep
 from lorpman.lab.tune import tune as run_study
 from lorpman.lab.workers import Workers
 from lorpman.manifold.base import Manifold
 from lorpman.task import Task
+from lorpman.training.progress import progress_stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +239,17 @@ def tune(
     sweep = Sweep.make(problem, method, seed, settings, ranges, scale, recipe)
     default = f"runs/{sweep.problem.name}-{method}.study"
     file = as_path("study", default if study is None else study)
-    say = _say(progress) or (lambda line: None)
-    finished = run_study(sweep, trials, file, _root(data), say, Workers(jobs, scheduler))
+    tell = _say(progress)
+    finished = run_study(
+        sweep,
+        trials,
+        file,
+        _root(data),
+        tell or (lambda line: None),
+        Workers(jobs, scheduler),
+        tell=tell,
+        live=progress,
+    )
     best = finished.best_trial
     return Tuned(dict(best.params), float(best.value), finished)
 
@@ -250,4 +259,4 @@ def _root(data: str | Path | None) -> Path:
 
 
 def _say(progress: bool) -> Callable[[str], None] | None:
-    return (lambda line: print(line, file=sys.stderr)) if progress else None  # noqa: T201
+    return (lambda line: print(line, file=progress_stream())) if progress else None

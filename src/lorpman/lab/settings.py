@@ -63,7 +63,8 @@ class TrainingSettings(SettingsGroup):
     """What every method is trained with."""
 
     epochs: int = Field(10, ge=1, le=1_000_000)
-    batch_size: int = Field(256, ge=1)
+    batch_size: int | None = Field(None, ge=1)
+    """Samples per step; default: those of the loader that a problem's data is given as, or 256."""
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
     momentum: float = Field(0.0, ge=0, lt=1)
@@ -171,19 +172,24 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         The values by name.
 
     Raises:
-        UsageError: If one of them is not ``key=value``, or its value is no YAML.
+        UsageError: If one of them is not ``key=value``, its value is no YAML, or two values
+            are given for one name.
 
     >>> parse_assignments(["rank=4", "freeze_epoch=null"])
     {'rank': 4, 'freeze_epoch': None}
     """
-    parsed = {}
+    parsed: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise UsageError(
                 f"--set expects key=value, found '{assignment}'; example: --set rank=4"
             )
-        parsed[key.strip()] = _parse_value(key.strip(), value)
+        name, read = key.strip(), _parse_value(key.strip(), value)
+        # One of two values would be dropped without a word.
+        if name in parsed and parsed[name] != read:
+            raise UsageError(f"--set {name} is given twice, as {parsed[name]} and {read}")
+        parsed[name] = read
     return parsed
 
 

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from lorpman.lab.isolated_training import try_training
-from lorpman.lab.run_board import RunBoard, WatchedRun, terminal, watching
+from lorpman.lab.run_board import RunBoard, WatchedRun, watching_runs
+from lorpman.lab.run_progress import terminal
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.workers import Workers
 
@@ -42,7 +43,7 @@ def train_runs(
     # Lines of epochs say nothing beside those of other runs, and would tear a table apart.
     epoch_lines = tell is not None and not workers.several and not (live and terminal())
     failures = {}
-    with watching(watched, workers.at_once, tell, live) as board:
+    with watching_runs(watched, workers.at_once, tell, live) as board:
         board_here = None if workers.scheduler else board
         # Whole paths: a worker may have been started in another folder.
         train = partial(

@@ -1,10 +1,8 @@
 """Searching a problem's settings: validation hypervolume over the preset's ranges, with Optuna."""
 
-import math
 import random
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -18,157 +16,25 @@ from lorpman.errors import (
     ProcessLost,
     TrainingDiverged,
     UsageError,
-    check_kind,
     need,
-    shown,
     whole_number,
 )
 from lorpman.front.evaluate import evaluate
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.own_process import call_in_own_process
-from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
-from lorpman.lab.runs.spec import Scale, Spec
 from lorpman.lab.runs.train import check_freezing, fit_spec
 from lorpman.lab.runs.trial import try_out
 from lorpman.lab.settings import SettingsGroup, format_assignments
+from lorpman.lab.sweep import Sweep
+from lorpman.lab.trial_board import watching_trials
 from lorpman.lab.workers import Workers
 from lorpman.training.devices import Engine
 from lorpman.training.fit import Epoch
 from lorpman.training.options import Placement
 
-Ranges = Mapping[str, Sequence[Any]]
-"""For some settings, the values to try."""
-# What Optuna can keep as a choice.
-_PLAIN_TYPES = (int, float, str, type(None))
 # States of trials that need not be tried again; a failed one was lost with its worker.
 _ENDED = ("COMPLETE", "PRUNED")
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """What is searched: one problem and method, and values to try for some settings.
-
-    Args:
-        problem: The problem.
-        method: The name of the method.
-        seed: Of every trial.
-        overrides: Settings that all trials share.
-        ranges: The values to try.
-        scale: ``laptop`` for the preset's stated reduction.
-        recipe: The name of a recipe, if there is one.
-    """
-
-    problem: Problem
-    method: str
-    seed: int
-    overrides: Mapping[str, Any]
-    ranges: Ranges
-    scale: Scale = "paper"
-    recipe: str | None = None
-
-    @classmethod
-    def make(
-        cls,
-        problem: str | Problem,
-        method: str,
-        seed: int,
-        overrides: Mapping[str, Any],
-        ranges: Ranges,
-        scale: Scale = "paper",
-        recipe: str | None = None,
-    ) -> "Sweep":
-        """Choose and check what is searched.
-
-        Args:
-            problem: What :func:`~lorpman.lab.problems.own_problem.find_problem` takes.
-            method: The name of the method.
-            seed: Of every trial.
-            overrides: Settings that all trials share; they are not searched.
-            ranges: These take the place of the preset's.
-            scale: ``laptop`` for the preset's stated reduction.
-            recipe: The name of a recipe, if there is one.
-
-        Returns:
-            The sweep.
-
-        Raises:
-            UsageError: If there is nothing to search, or a value is not one that a run can have.
-        """
-        spec = Spec.make(problem, method, seed, overrides, scale, recipe)
-        _check_ranges(ranges)
-        problem = spec.problem
-        known = spec.settings()
-        preset = {k: v for k, v in spec.problem.preset().search.items() if k in known}
-        chosen = {k: list(v) for k, v in {**preset, **ranges}.items() if k not in overrides}
-        if not chosen:
-            raise UsageError(
-                f"{problem.name} has no ranges for {method}; give some with "
-                "--search key=value,value"
-            )
-        sweep = cls(problem, method, seed, overrides, chosen, scale, recipe)
-        sweep._check_values()
-        return sweep
-
-    def _check_values(self) -> None:
-        for key, values in self.ranges.items():
-            for value in values:
-                self.spec({key: value})  # a value that no run can have fails now, not at night
-                if not isinstance(value, _PLAIN_TYPES):
-                    raise UsageError(f"--search {key}: a list cannot be searched, found {value}")
-            if len(set(values)) < len(values):
-                raise UsageError(f"--search {key}: expected different values, found {values}")
-
-    def spec(self, chosen: Mapping[str, Any]) -> Spec:
-        """The run of one trial, with the values chosen for it.
-
-        Args:
-            chosen: A value for each setting that is searched.
-        """
-        overrides = {**self.overrides, **_whole_numbers(chosen)}
-        return Spec.make(self.problem, self.method, self.seed, overrides, self.scale, self.recipe)
-
-    def command(self, chosen: Mapping[str, Any]) -> str:
-        """How to train with these settings, for a shell.
-
-        Args:
-            chosen: A value for each setting that is searched.
-        """
-        problem = self.problem.reference or self.problem.name
-        words = ["lorpman", "train", problem, "--method", self.method, "--seed", self.seed]
-        if self.scale != "paper":
-            words += ["--scale", self.scale]
-        if self.recipe is not None:
-            words += ["--recipe", self.recipe]
-        for assignment in format_assignments({**self.overrides, **_whole_numbers(chosen)}):
-            words += ["--set", assignment]
-        return shlex.join(map(str, words))
-
-    def combinations(self) -> int:
-        """How many different trials there can be."""
-        return math.prod(len(values) for values in self.ranges.values())
-
-    def name(self) -> str:
-        """Of the study: the same words for the same search, so that workers meet in one."""
-        fixed = ",".join(f"{k}={v}" for k, v in sorted(self.overrides.items()))
-        ranges = ",".join(f"{k}={v}" for k, v in sorted(self.ranges.items()))
-        start = (self.problem.name, self.method, str(self.seed), self.scale, self.recipe)
-        parts = (*start, fixed, ranges)
-        return "/".join(part for part in parts if part)
-
-
-def _check_ranges(ranges: Ranges) -> None:
-    """Refuse what is no list of values by setting."""
-    check_kind("search", ranges, Mapping, "a dict of the values to try, by setting")
-    for key, values in ranges.items():
-        # A text is a sequence too, of letters that nobody means.
-        if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
-            raise UsageError(f"search of {shown(key)} must be a list, got {shown(values)}")
-
-
-def _whole_numbers(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Whole numbers as such: the ranges of a preset are floats where one of them is."""
-    return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in chosen.items()}
 
 
 def tune(
@@ -178,6 +44,9 @@ def tune(
     root: Path,
     say: Callable[[str], None],
     workers: Workers | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+    live: bool = False,
 ) -> Any:
     """Add trials to a study until it has enough finished ones.
 
@@ -190,8 +59,10 @@ def tune(
         trials: How many finished ones the study shall have.
         study_file: Optuna's journal; made if it is not there, continued if it is.
         root: The data directory.
-        say: Told one line about every trial.
+        say: Told one line about every trial that ends.
         workers: How many trials at once, and where; None for one after the other, here.
+        tell: Told which trial begins, and the time left; None for nobody.
+        live: On a terminal, show a table that follows the trials instead.
 
     Returns:
         The Optuna study.
@@ -208,22 +79,35 @@ def tune(
     workers = workers or Workers()
     # Kept from trial to trial, unless what is searched decides the data.
     load = lru_cache(maxsize=1)(lambda data: replace(first, data=data).load(root))
-    # Before the study is made: data that is missing should not leave an empty study behind.
+    # Before the study is made: missing data or workers should not leave an empty study behind.
     try_out(first, load(first.data), root)
+    workers.check()
     study = _open_study(optuna, sweep, study_file)
     while not _is_done(study, sweep, trials):
-        # One at a time, or one for each worker: others may finish the rest meanwhile.
-        if workers.several:
-            _try_several(study, sweep, trials, study_file, root, say, workers)
-        else:
-            if sweep.combinations() <= trials:
-                study.enqueue_trial(_untried(study, sweep))
-            say(_trial_line(_try_one(study, sweep, load)))
+        with watching_trials(study, sweep, trials, workers.at_once, tell, live):
+            if workers.several:
+                _try_several(study, sweep, trials, study_file, root, say, workers)
+            else:
+                _try_in_turn(study, sweep, trials, say, load)
     if not any(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)):
         raise UsageError(
             f"no trial of the study in {study_file} came to its end; search other values"
         )
     return study
+
+
+def _try_in_turn(
+    study: Any,
+    sweep: Sweep,
+    trials: int,
+    say: Callable[[str], None],
+    load: Callable[[SettingsGroup], Splits],
+) -> None:
+    """Do trials here until the study has enough; others may work on it at the same time."""
+    while not _is_done(study, sweep, trials):
+        if sweep.combinations() <= trials:
+            study.enqueue_trial(_untried(study, sweep))
+        say(_trial_line(_try_one(study, sweep, load)))
 
 
 def _try_one(study: Any, sweep: Sweep, load: Callable[[SettingsGroup], Splits]) -> Any:

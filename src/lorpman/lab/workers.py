@@ -57,6 +57,16 @@ class Workers:
         """Torch's threads of each call: a fair share here, None where workers decide."""
         return None if self.scheduler else max(1, torch.get_num_threads() // self.jobs)
 
+    def check(self) -> None:
+        """Refuse a scheduler that does not answer, before anything is written.
+
+        Raises:
+            UsageError: If there is no scheduler at the address, or it has no workers.
+        """
+        if self.scheduler is not None:
+            with _dask(self.scheduler):
+                pass
+
     def each(self, function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> Iterator[Any]:
         """Call ``function`` with each of ``calls``, as many at a time as there are workers.
 

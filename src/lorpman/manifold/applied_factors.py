@@ -96,7 +96,11 @@ def can_apply(module: nn.Module, key: str) -> bool:
 
 
 def is_turned_linear(module: nn.Module) -> bool:
-    """Whether a module is GPT-2's linear layer, whose weight has inputs as rows."""
+    """Whether a module is GPT-2's linear layer, whose weight has inputs as rows.
+
+    Args:
+        module: Any module.
+    """
     # By name: transformers may not be installed.
     kind = type(module)
     return (kind.__module__, kind.__name__) == ("transformers.pytorch_utils", "Conv1D")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lorpman.errors import UsageError, check_kind, whole_number
+from lorpman.manifold.one_by_one import OneByOne
 from lorpman.preference import Dirichlet, Sampler, grid
 
 
@@ -67,6 +68,17 @@ class Manifold(nn.Module, ABC):
         Raises:
             ValueError: If ``alpha`` is no preference, or several.
         """
+
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
+        """The networks at several preferences, each run forward and backward before the next.
+
+        Args:
+            alphas: The preferences ``[b, m]``.
+
+        Returns:
+            The networks, or None where one pass for all preferences is to be preferred.
+        """
+        return OneByOne(self, alphas)
 
     @property
     def lends_weights(self) -> bool:

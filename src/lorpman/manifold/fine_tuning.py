@@ -17,6 +17,7 @@ from lorpman.manifold.applied_factors import can_apply, network_at
 from lorpman.manifold.low_rank_delta import LowRankDelta
 from lorpman.manifold.network_call import call_network
 from lorpman.manifold.network_view import has_hidden_references
+from lorpman.manifold.one_by_one import OneByOne
 from lorpman.manifold.parameter_manifold import ParameterManifold
 from lorpman.manifold.peft_format import write_adapter
 from lorpman.manifold.repeated_batch import count_samples, repeat_batch, split_batch
@@ -54,6 +55,12 @@ class FineTuning(ParameterManifold):
             network = self._view(alpha.repeat_interleave(samples, 0))
             return split_batch(call_network(network, repeat_batch(x, len(alpha))), len(alpha))
         return stack_outputs([call_network(self._view(row), x) for row in alpha])
+
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
+        if not self._applies_factors:
+            return super().one_by_one(alphas)
+        # Factors on activations leave nothing to merge.
+        return None if self.batched else OneByOne(self, alphas)
 
     @contextmanager
     def at(self, alpha: Tensor | Sequence[float]) -> Iterator[nn.Module]:

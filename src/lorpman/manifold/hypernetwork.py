@@ -50,12 +50,12 @@ class HyperManifold(ParameterManifold):
     @abstractmethod
     def _vary(self, alphas: Tensor) -> dict[str, Sequence[Tensor]]: ...
 
-    def _call(self, varied: Mapping[str, Tensor | LateWeight], x: object) -> object:
+    def run_with(self, varied: Mapping[str, Tensor | LateWeight], x: object) -> object:
         # Here and not in theta: a solution has all of its weights.
         if self.dropout and self.training:
             tensors = {name: v for name, v in varied.items() if isinstance(v, Tensor)}
             varied = {name: F.dropout(value, self.dropout) for name, value in tensors.items()}
-        return super()._call(varied, x)
+        return super().run_with(varied, x)
 
 
 class Hyper(HyperManifold):

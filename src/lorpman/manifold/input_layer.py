@@ -12,6 +12,7 @@ without; LeNet, whose first layer is a convolution, 0.70 and 0.68; VGG-16 1.36 a
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -122,6 +123,11 @@ class _InputWeight(LateWeight):
     def __init__(self, layer: InputLayer, index: int) -> None:
         self.layer, self.index = layer, index
 
+    @cached_property
+    def whole(self) -> Tensor:
+        """The merged weight, the same tensor however often it is asked for."""
+        return self.cut(self.layer.weight_at(self.index))
+
     @contextmanager
     def standing_in(self, module: nn.Module) -> Iterator[None]:
         parameters = _Parameters(module, self)
@@ -132,7 +138,7 @@ class _InputWeight(LateWeight):
             if not parameters.replaced:
                 output = self.layer.output_at(self.index, x, bias)
                 if output is not None:
-                    return output
+                    return self.cut(output)
             weight = parameters["weight"]
             assert weight is not None
             return F.linear(x, weight, parameters["bias"])
@@ -152,7 +158,7 @@ class _Parameters(dict[str, nn.Parameter | Tensor | None]):
 
     def __getitem__(self, key: str) -> Tensor | None:
         if key == "weight" and not self.replaced:
-            return self.late.layer.weight_at(self.late.index)
+            return self.late.whole
         return super().__getitem__(key)
 
     def __setitem__(self, key: str, value: Tensor | None) -> None:

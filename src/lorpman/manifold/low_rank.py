@@ -283,7 +283,7 @@ class LowRank(FineTuning):
             for name, delta in self._deltas().items()
         }
 
-    def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
+    def weights_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence[Tensor | LateWeight]]:
         # One preference has nothing to share the work with; a chosen way is always the one used.
         if self.merge != "auto" or len(alphas) < 2 or needs_plain_operations(alphas):
             return self._vary(alphas)

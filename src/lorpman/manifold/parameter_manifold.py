@@ -1,7 +1,7 @@
 """Manifolds in parameter space: one network, and its weights at every preference."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, cast
@@ -17,6 +17,7 @@ from lorpman.manifold.copying import copy_network
 from lorpman.manifold.network_call import arguments, call_network
 from lorpman.manifold.network_parameters import check_network
 from lorpman.manifold.network_view import copy_sharing_weights
+from lorpman.manifold.one_by_one import MergedOnce, OneByOne
 from lorpman.manifold.one_caller import OneCallerAtATime
 from lorpman.manifold.stacked_outputs import stack_outputs
 from lorpman.preference import as_preference
@@ -57,8 +58,16 @@ class ParameterManifold(Manifold):
         Apart and not stacked: the gradient of a slice would be a tensor as large as the stack.
         """
 
-    def _vary_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence["Tensor | LateWeight"]]:
-        """The same for one run of the networks on ``x``, and for nothing after it."""
+    def weights_on(self, x: Any, alphas: Tensor) -> Mapping[str, Sequence["Tensor | LateWeight"]]:
+        """The parameters that depend on alpha, for one run of the networks on the same data.
+
+        Args:
+            x: What the networks are run on, and nothing else.
+            alphas: The preferences ``[b, m]``.
+
+        Returns:
+            By the network's own names, b values for each.
+        """
         del x
         return self._vary(alphas)
 
@@ -95,11 +104,11 @@ class ParameterManifold(Manifold):
             if alpha.ndim == 1:
                 # Whole weights, since nothing is shared between preferences here.
                 one = self._vary(alpha[None])
-                return self._call({name: value[0] for name, value in one.items()}, x)
-            varied = self._vary_on(x, alpha)
+                return self.run_with({name: value[0] for name, value in one.items()}, x)
+            varied = self.weights_on(x, alpha)
             rows = [{name: value[j] for name, value in varied.items()} for j in range(len(alpha))]
             # One after the other: under vmap, norm layers could not update their statistics.
-            return stack_outputs([self._call(row, x) for row in rows])
+            return stack_outputs([self.run_with(row, x) for row in rows])
 
     def solution(self, alpha: Tensor) -> nn.Module:
         # Under the lock: a copy that is made while another thread runs would have its weights.
@@ -136,8 +145,16 @@ class ParameterManifold(Manifold):
             with without_recomputation(), parameters_replaced(self._places, varied):
                 yield self.network
 
-    def _call(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
-        """The network's output with the parameters ``varied`` in place of its own."""
+    def one_by_one(self, alphas: Tensor) -> OneByOne | None:
+        return MergedOnce(self, self._on_device(alphas))
+
+    def run_with(self, varied: Mapping[str, "Tensor | LateWeight"], x: Any) -> Any:
+        """The network's output with other weights than its own.
+
+        Args:
+            varied: Some parameters by the network's own names.
+            x: What the network takes.
+        """
         if torch.compiler.is_compiling():
             return functional_call(
                 self.network, cast("dict[str, Tensor]", varied), *arguments(self.network, x)
@@ -146,7 +163,7 @@ class ParameterManifold(Manifold):
         # takes as long as the forward pass of a small network.
         late = [(name, value) for name, value in varied.items() if isinstance(value, LateWeight)]
         # ExitStack, since the number of late weights is known only now.
-        with without_recomputation(), ExitStack() as standing_in:
+        with self._one_caller, without_recomputation(), ExitStack() as standing_in:
             for name, value in late:
                 ((module, _),) = self._places[name]
                 standing_in.enter_context(value.standing_in(module))
@@ -175,6 +192,9 @@ class ParameterManifold(Manifold):
 
 class LateWeight(ABC):
     """A weight at one preference, of one module, that may not have to be computed."""
+
+    cut: Callable[[Tensor], Tensor] = staticmethod(lambda shared: shared)
+    """What a tensor goes through on its way from what all networks share into this one."""
 
     @abstractmethod
     def standing_in(self, module: nn.Module) -> AbstractContextManager[None]:

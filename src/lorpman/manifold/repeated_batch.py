@@ -39,6 +39,9 @@ def check_batched(network: nn.Module, frozen: bool) -> bool:
 def count_samples(x: Any) -> int:
     """How many samples a batch has.
 
+    Args:
+        x: Any structure with tensors in it.
+
     Raises:
         UsageError: If its tensors are not all led by the same number.
     """

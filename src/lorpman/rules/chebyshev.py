@@ -11,6 +11,7 @@ from lorpman.rules.objective import Term
 class _DistanceFromIdeal(Term):
     """What the Chebyshev family shares: weighted distances from an ideal point."""
 
+    depends_on = "each preference"
     ideal: Tensor
 
     def __init__(self, ideal: float | list[float] = 0.0) -> None:

@@ -16,6 +16,8 @@ class Cosine(Term):
         inverted: Draw the loss vector towards :func:`opposite` instead, where both agree.
     """
 
+    depends_on = "each preference"
+
     def __init__(self, inverted: bool = False) -> None:
         super().__init__()
         self.inverted = inverted

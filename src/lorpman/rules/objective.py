@@ -9,6 +9,7 @@ Linear() + 5.0 * MultiForward() + 1.0 * Orthogonality()
 
 import math
 from abc import abstractmethod
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +18,15 @@ from lorpman.errors import UsageError, check_kind
 from lorpman.manifold.base import Manifold
 from lorpman.rules.base import Rule, Step
 
+DependsOn = Literal["each preference", "the model", "all preferences"]
+
 
 class Term(Rule):
     """A scalar objective, or a part of one; terms are added with ``+`` and weighted with ``*``."""
+
+    depends_on: DependsOn = "all preferences"
+    """What the value is made of: a sum over preferences, each with its own losses; nothing but the
+    model's parameters; or something that couples the losses at different preferences."""
 
     @abstractmethod
     def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
@@ -48,8 +55,27 @@ class Term(Rule):
         return super().__call__(alphas, losses, model)
 
     def backward(self, step: Step) -> None:
-        """Back-propagate the value of the term."""
-        step.backward(self(step.alphas, step.losses, step.model))
+        """Back-propagate the value of the term, preference by preference where that is possible.
+
+        Args:
+            step: What is known of this training step.
+        """
+        parts = [(weight, term) for weight, term in _parts(self) if weight != 0]
+        at_each = [part for part in parts if part[1].depends_on == "each preference"]
+        once = [part for part in parts if part[1].depends_on == "the model"]
+        separable = at_each and len(at_each) + len(once) == len(parts)
+        networks = None
+        if separable and step.losses_of is not None:
+            networks = step.model.one_by_one(step.alphas)
+        if networks is None:
+            step.backward(self(step.alphas, step.losses, step.model))
+            return
+        step.backward_one_by_one(
+            networks,
+            lambda alpha, losses: _weighted_sum(at_each, alpha, losses, step.model),
+            # Such terms look at no losses, of which only the last preference's are there.
+            (lambda: _weighted_sum(once, step.alphas, step.alphas, step.model)) if once else None,
+        )
 
     def __add__(self, other: "Term") -> "Sum":
         if not isinstance(other, Term):
@@ -93,14 +119,7 @@ class Sum(Term):
 
     def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
         """``sum_k weight_k term_k``."""
-        # A term with weight zero is not evaluated: it may not even apply to the manifold.
-        values = [
-            weight * term(alphas, losses, model)
-            for weight, term in zip(self.weights, self.terms, strict=True)
-            if weight != 0
-        ]
-        # Times 0, so that there is a graph to go back through.
-        return torch.stack(values).sum() if values else losses.sum() * 0
+        return _weighted_sum(_parts(self), alphas, losses, model)
 
     def __repr__(self) -> str:
         pairs = zip(self.weights, self.terms, strict=True)
@@ -117,8 +136,20 @@ def _parts(term: Term) -> list[tuple[float, Term]]:
     return [(1.0, term)]
 
 
+def _weighted_sum(
+    parts: list[tuple[float, Term]], alphas: Tensor, losses: Tensor, model: Manifold
+) -> Tensor:
+    """``sum_k weight_k term_k``."""
+    # A term with weight zero is not evaluated: it may not even apply to the manifold.
+    values = [weight * term(alphas, losses, model) for weight, term in parts if weight != 0]
+    # Times 0, so that there is a graph to go back through.
+    return torch.stack(values).sum() if values else losses.sum() * 0
+
+
 class Linear(Term):
     """Linear scalarisation, ``sum_ji alpha_ji losses_ji``."""
+
+    depends_on = "each preference"
 
     def forward(self, alphas: Tensor, losses: Tensor, model: Manifold) -> Tensor:
         """The weighted sum of all losses ``[b, m]``, ``[]``."""

@@ -21,6 +21,8 @@ class Orthogonality(Term):
         UsageError: If ``subset`` is below 2.
     """
 
+    depends_on = "the model"
+
     def __init__(self, subset: int = 3) -> None:
         super().__init__()
         if subset < 2:

@@ -69,17 +69,17 @@ class Engine:
         del values["strategy"]
         return values
 
-    def check_batch(self, batch_size: int) -> None:
+    def check_batch(self, batch_size: int | None) -> None:
         """Refuse a global batch that cannot be shared out evenly.
 
         Args:
-            batch_size: Samples in a step, over all processes.
+            batch_size: Samples in a step, over all processes; None where that is not known.
 
         Raises:
             UsageError: If the processes cannot share it; the message says which sizes they can.
         """
         devices, nodes = self._size()
-        if batch_size % (devices * nodes):
+        if batch_size is not None and batch_size % (devices * nodes):
             raise UsageError(
                 f"batch_size is {batch_size}, which {devices * nodes} processes cannot share "
                 f"evenly; set it to a multiple of {devices * nodes}"
@@ -89,7 +89,7 @@ class Engine:
         """Refuse several machines that nobody has told of each other; they would wait in vain.
 
         Raises:
-            UsageError: With the variables that are missing, or hold something else.
+            UsageError: If nothing tells where the others are, or a variable holds something else.
         """
         self._size()
         is_first_process()
@@ -153,7 +153,7 @@ def is_first_process() -> bool:
     """Whether this process is the one that writes; known before any other is started.
 
     Raises:
-        UsageError: if the environment holds a rank that is no number.
+        UsageError: If the environment holds a rank that is no number.
     """
     ranks = [name for name in ("RANK", "LOCAL_RANK", "NODE_RANK") if name in os.environ]
     return all(_read_variable(name) == 0 for name in ranks)

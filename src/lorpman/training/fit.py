@@ -18,7 +18,7 @@ from lorpman.manifold.network_parameters import check_values
 from lorpman.manifold.own_weights import check_own_weights
 from lorpman.manifold.stacked_outputs import select_output
 from lorpman.preference import Sampler
-from lorpman.rules.base import Rule, Step
+from lorpman.rules.base import Network, Rule, Step
 from lorpman.task import Task, check_repeatable, check_tasks, task_losses, unpack
 from lorpman.training import checkpoint as checkpoints
 from lorpman.training.divergence import LastStep, check_epoch, check_losses
@@ -240,10 +240,9 @@ def train_step(
     alphas = draw(state.model.num_tasks, window, state.generator).to(state.fabric.device)
 
     # The loss f_i(theta(alpha_j)) of every task i at every preference j, on the same mini-batch.
-    def losses_at(alphas: Tensor, batch: Any) -> Tensor:
+    def losses_at(alphas: Tensor, batch: Any, network: Network | None = None) -> Tensor:
         x, y = unpack(batch)
-        # All preferences in one call: manifolds share work between them.
-        outputs = state.placed.forward(x, alphas)
+        outputs = state.placed.forward(x, alphas, network)
         # Rules that look ahead take losses without gradients.
         trained = torch.is_grad_enabled()
         networks = (select_output(outputs, j) for j in range(len(alphas)))
@@ -265,6 +264,7 @@ def train_step(
         epoch=state.epoch,
         epochs=epochs,
         optimizer=state.optimizer,
+        losses_of=state.placed.one_by_one(lambda network, alpha: losses_at(alpha, batch, network)),
     )
     state.placed.gradients(step)
     # Now, while the gradients of all processes are averaged and no weight has moved.

@@ -53,11 +53,14 @@ class Placement:
         own_preferences: Let every process draw preferences of its own, instead of all of them
             the same.
         compiled: Run the networks through ``torch.compile``.
+        all_at_once: Run the networks at all preferences of a step forward before any runs
+            backward. It takes the memory of all of them, and is for devices that gain by it.
     """
 
     fabric: "Fabric | None" = None
     own_preferences: bool = False
     compiled: bool = False
+    all_at_once: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from lorpman._torch import forward_without_ban, setup_as_compiled
+from lorpman._torch import call_in_precision, forward_without_ban, setup_as_compiled
 from lorpman.errors import UsageError
 from lorpman.manifold.base import Manifold
-from lorpman.rules.base import Rule, Step
+from lorpman.rules.base import LossesOf, Network, Rule, Step
 from lorpman.training.options import Placement
 from lorpman.training.processes import average_gradients
 
@@ -33,7 +33,8 @@ class PlacedModel:
         self.model, self.rule, self.plain_optimizer = model, rule, optimizer
         self.fabric = _one_process() if placement.fabric is None else placement.fabric
         self.compiled = placement.compiled
-        self._synchronised = False
+        self.all_at_once = placement.all_at_once
+        self._synchronised = self._past_wrapper = False
         self.set_up()
 
     def set_up(self) -> None:
@@ -48,7 +49,7 @@ class PlacedModel:
         # Compiled inside Fabric's wrapper and not around it, since forward looks into the wrapper.
         self.wrapped, self.optimizer = setup_as_compiled(self.fabric, module, self.plain_optimizer)
 
-    def forward(self, x: Any, alphas: Tensor) -> Any:
+    def forward(self, x: Any, alphas: Tensor, network: Network | None = None) -> Any:
         """The outputs at several preferences, in the run's precision.
 
         Fabric forbids gradients that do not come from ``fabric.backward``; that ban is lifted
@@ -57,8 +58,24 @@ class PlacedModel:
         Args:
             x: What the networks take.
             alphas: The preferences ``[b, m]``.
+            network: Runs in place of the model: one of ``model.one_by_one(...)``.
         """
+        if network is not None:
+            self._past_wrapper = True
+            return call_in_precision(self.fabric, network, x)
         return forward_without_ban(self.fabric, self.wrapped, x, alphas)
+
+    def one_by_one(self, losses_of: LossesOf) -> LossesOf | None:
+        """``losses_of`` where preferences should go through the model one after the other.
+
+        Args:
+            losses_of: ``(network, alpha [1, m]) -> losses [1, m]``.
+
+        Returns:
+            The same, or None where they should go together: if that was asked for, or if the model
+            is compiled, which is done for all preferences of a step.
+        """
+        return None if self.all_at_once or self.compiled else losses_of
 
     def backward(self, loss: Tensor) -> None:
         """Back-propagate a scalar; the wrapper averages its gradients over all processes.
@@ -78,7 +95,7 @@ class PlacedModel:
         Raises:
             UsageError: If the rule takes gradients itself where losses are scaled.
         """
-        self._synchronised = False
+        self._synchronised = self._past_wrapper = False
         try:
             self.rule.backward(step)
         except RuntimeError as error:
@@ -91,9 +108,10 @@ class PlacedModel:
                 "losses that 16-mixed needs; use the precision bf16-mixed or 32-true"
             ) from None
         if self.fabric.world_size > 1:
-            # The wrapper knows neither gradients that a rule set by itself, nor the rule's own
-            # parameters.
-            unseen = [] if self._synchronised else list(self.model.parameters())
+            # The wrapper knows neither gradients that a rule set by itself, nor those of networks
+            # that ran one by one, nor the rule's own parameters.
+            seen = self._synchronised and not self._past_wrapper
+            unseen = [] if seen else list(self.model.parameters())
             average_gradients(self.fabric, [*unseen, *self.rule.parameters()])
 
 

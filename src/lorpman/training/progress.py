@@ -1,14 +1,27 @@
 """What a person sees while training runs: a bar on a terminal, a line per epoch elsewhere."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
+
+
+def in_notebook() -> bool:
+    """Whether a cell of a notebook is being run; never true before IPython was imported."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def progress_stream() -> TextIO:
+    """Where lines about progress go: standard error, which a notebook would show as failures."""
+    return sys.stdout if in_notebook() else sys.stderr
 
 
 class Progress(Protocol):
@@ -61,7 +74,7 @@ def progress_bar(
     random.setstate(drawn)
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(partial(console.print, markup=False, highlight=False, soft_wrap=True), epochs)
+        yield _Lines(partial(print, file=progress_stream(), flush=True), epochs)
         return
     columns = (
         progress.TextColumn("{task.description}"),

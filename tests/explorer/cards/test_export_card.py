@@ -1,7 +1,11 @@
 """Taking a network away."""
 
+from dataclasses import replace
+
 from lorpman.explorer.cards.export_card import export_card, export_command
 from lorpman.explorer.queries import FORMATS
+from lorpman.lab.problems.own_problem import find_problem
+from small_problem import SOURCE
 
 
 def test_the_command_can_be_copied(window, served, digits):
@@ -21,8 +25,16 @@ def test_every_format_has_a_button():
     assert [getattr(button, "data-format") for button in buttons] == list(FORMATS)
 
 
-def test_a_path_with_spaces_is_quoted(opened):
-    from dataclasses import replace
+def test_the_command_names_a_problem_of_ones_own(opened, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    problem = find_problem("mine.py")
+    mine = replace(opened, spec=replace(opened.spec, problem=problem))
+    assert " --problem mine.py --to model.onnx" in export_command(mine, (0.25, 0.75))
+    nameless = replace(opened.spec, problem=replace(problem, reference=""))
+    assert export_command(replace(opened, spec=nameless), (0.25, 0.75)).startswith("lp.export(")
 
+
+def test_a_path_with_spaces_is_quoted(opened):
     strange = replace(opened, path=opened.path / "a b")
     assert f"'{opened.path}/a b' --alpha 0.25,0.75" in export_command(strange, (0.25, 0.75))

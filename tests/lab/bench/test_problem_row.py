@@ -15,7 +15,12 @@ def test_it_measures_our_step_by_plain_ones(tmp_path):
     measured = row.measure(Conditions(1, True, tmp_path))
     assert row.name == "small-step"
     assert measured.value > 0
-    assert set(measured.rounds) >= {"plain", "lorpman"}
+    assert set(measured.rounds) == {"plain", "lorpman"}
+    window = small_problem().settings.get("window", 4)
+    trainings = f"{window * measured.value:.1f} trainings of your network"
+    assert f"one front costs as much as {trainings}" in measured.note
+    (memory,) = measured.also.values()
+    assert memory > 0
 
 
 def test_data_of_any_structure_and_gaps_are_measured_too(tmp_path):
@@ -43,4 +48,5 @@ def test_the_command_takes_a_file(tmp_path, capsys):
     code, out, _ = run(capsys, "bench", file, "--quick", "--threads", 1, "--out", tmp_path / "b")
     assert code == 0
     assert "small-step" in out
+    assert "one front costs as much as" in out
     assert "unknown problem 'nothing'" in refused(capsys, "bench", "nothing")

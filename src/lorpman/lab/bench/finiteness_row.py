@@ -5,6 +5,7 @@ from lorpman.lab.bench.steps import FitStep
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.watching_rows import MULTIMNIST_TRAINING_IMAGES
 from lorpman.lab.bench.workload import lenet
+from lorpman.lab.datasets.process_shares import USUAL_BATCH
 from lorpman.training.divergence import check_checkpoint, check_epoch
 
 
@@ -32,7 +33,7 @@ def finiteness(conditions: Conditions) -> Measurement:
     times = interleave(
         {"step": step, "check": check, "weights only": check_weights_only}, conditions
     )
-    steps = -(-MULTIMNIST_TRAINING_IMAGES // training.batch_size)
+    steps = -(-MULTIMNIST_TRAINING_IMAGES // (training.batch_size or USUAL_BATCH))
     also = {"of any epoch but the last": ratio(times, "weights only", "step") / steps}
     note = f"the last epoch, whose losses are taken once more; {steps} steps an epoch"
     return Measurement(ratio(times, "check", "step") / steps, times, also, note)

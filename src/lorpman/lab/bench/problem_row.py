@@ -1,5 +1,6 @@
-"""The row about any problem, a person's own too: LORPMAN's step against b plain ones."""
+"""The row about any problem, a person's own too: what a front costs, in plain trainings of it."""
 
+import statistics
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import torch
 
 from lorpman.lab.bench.benchmark_row import BenchmarkRow, Measurement
-from lorpman.lab.bench.step_rows import step_row
-from lorpman.lab.bench.timing import Conditions
+from lorpman.lab.bench.memory_row import peak_of_tensors
+from lorpman.lab.bench.steps import fit_step, plain_steps
+from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import Workload
-from lorpman.lab.datasets.splits import batches
+from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.problems.problem import Problem
 from lorpman.lab.runs.spec import Spec
 from lorpman.lab.runs.trial import try_out
@@ -52,7 +54,8 @@ def _measure(problem: Problem, conditions: Conditions) -> Measurement:
     spec = Spec.make(problem, "lorpman", 0, {})
     splits = spec.load(conditions.data)
     try_out(spec, splits, conditions.data)
-    batch = next(iter(batches(splits.train, spec.training.batch_size)))
+    order = torch.Generator().manual_seed(0)
+    loader = shared_batches(splits.train, spec.training.batch_size, order)
     workload = ProblemWorkload(
         spec,
         partial(problem.make_network, spec.data),
@@ -60,6 +63,39 @@ def _measure(problem: Problem, conditions: Conditions) -> Measurement:
         [],
         spec.tasks(),
         problem.shared,
-        batch=batch,
+        batch=next(iter(loader)),
     )
-    return step_row(workload, conditions, f"b = {spec.training.window}")
+    return _measure_steps(workload, len(loader), conditions)
+
+
+def _measure_steps(workload: Workload, steps: int, conditions: Conditions) -> Measurement:
+    """Time and memory of a step beside plain ones, and what follows for a whole training."""
+    window, epochs = workload.spec.training.window, workload.spec.training.epochs
+    ours, plain = fit_step(workload), plain_steps(workload, window, tuned=True)
+    times = interleave({"plain": plain, "lorpman": ours}, conditions)
+    value = ratio(times, "lorpman", "plain")
+    seconds = statistics.median(times["lorpman"]) * steps * epochs
+    trained = sum(p.nbytes for p in ours.run.model.parameters() if p.requires_grad)
+    network = sum(p.nbytes for p in workload.network().parameters())
+    # Gradients come and go within a step, and are no working memory.
+    working = peak_of_tensors(ours) - trained
+    plainly = peak_of_tensors(plain_steps(workload, 1, tuned=True)) - network
+    return Measurement(
+        value,
+        times,
+        {"working memory of a step, against one plain step": working / plainly},
+        f"one front costs as much as {window * value:.1f} trainings of your network, for a window "
+        f"of {window} preferences: about {_duration(seconds)} here, for {epochs} epochs of "
+        f"{steps} steps; scoring the front comes on top",
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> _duration(42), _duration(600), _duration(9000)
+    ('42 seconds', '10 minutes', '2.5 hours')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"

@@ -10,6 +10,7 @@ from lorpman.lab.bench.member_layers import member_layers_step
 from lorpman.lab.bench.steps import fit_step, mean_loss, plain_steps
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import Workload, lenet
+from lorpman.lab.datasets.process_shares import USUAL_BATCH
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
 from lorpman.training.fit import fit
 
@@ -58,7 +59,7 @@ def _epochs(workload: Workload, count: int) -> dict[str, Callable[[], object]]:
 
     What an epoch costs beside its batches is little, so that few of them will do.
     """
-    size = workload.spec.training.batch_size
+    size = workload.spec.training.batch_size or USUAL_BATCH
     x = workload.x.repeat(count, 1, 1, 1)
     targets = [target.repeat(count) for target in workload.targets]
     data, usual = Arrays(x, targets), Arrays(x, targets, channels_last=False)

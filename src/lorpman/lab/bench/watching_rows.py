@@ -8,6 +8,7 @@ from lorpman.lab.bench.benchmark_row import Measurement
 from lorpman.lab.bench.steps import FitStep
 from lorpman.lab.bench.timing import Conditions, interleave, ratio
 from lorpman.lab.bench.workload import lenet
+from lorpman.lab.datasets.process_shares import USUAL_BATCH
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Spec
@@ -46,7 +47,7 @@ def two_tasks(conditions: Conditions) -> Measurement:
         },
         conditions,
     )
-    steps = -(-MULTIMNIST_TRAINING_IMAGES // training.batch_size)
+    steps = -(-MULTIMNIST_TRAINING_IMAGES // (training.batch_size or USUAL_BATCH))
     note = f"{training.watch_samples} samples, {len(alphas)} preferences; {steps} steps an epoch"
     return Measurement(ratio(times, "watch", "step") / steps, times, {}, note)
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lorpman.lab.datasets.process_shares import USUAL_BATCH
 from lorpman.lab.datasets.splits import Arrays, Batch, batches
 from lorpman.lab.methods.method import SharedPrefixes
 from lorpman.lab.networks.vgg import TaskNormVGG16, channels_last_helps
@@ -123,7 +124,7 @@ def from_preset(
     """
     spec = Spec.make(problem, "lorpman", 0, overrides or {})
     torch.manual_seed(0)
-    tasks, count = spec.tasks(), batch or spec.training.batch_size
+    tasks, count = spec.tasks(), batch or spec.training.batch_size or USUAL_BATCH
     return Workload(
         spec,
         network or partial(spec.problem.make_network, spec.data),

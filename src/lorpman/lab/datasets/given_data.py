@@ -7,12 +7,25 @@ of the tasks, or a tensor whose columns are the tasks.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    default_collate,
+)
 
 from lorpman.errors import UsageError
 
@@ -54,34 +67,87 @@ class Rows(Dataset[Any]):
 class OfLoader(Dataset[Any]):
     """What a ``DataLoader`` reads, and how it makes batches of it.
 
-    Order and size of the batches are the run's: they decide its numbers, and are in its settings.
+    Its batches are kept as they are. What it draws comes from the run's seed, by which a run can
+    be resumed; a :class:`SubsetRandomSampler` says which samples there are.
 
     Args:
         loader: The loader.
 
     Raises:
-        UsageError: If its order is neither sorted nor shuffled, and would be lost.
+        UsageError: If its dataset gives whole batches.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        usual = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
-        if not isinstance(loader.sampler, usual):
+        if loader.batch_sampler is None:
             raise UsageError(
-                f"a loader with a {type(loader.sampler).__name__} cannot be resumed; give the "
-                "dataset, or a loader that shuffles"
+                "a loader with batch_size=None reads whole batches; give a dataset of samples, and "
+                "a loader that makes batches of them"
             )
-        self.dataset = as_dataset(loader.dataset)
+        self.dataset, sampler = as_dataset(loader.dataset), loader.sampler
+        if isinstance(sampler, SubsetRandomSampler):
+            self.dataset = Subset(self.dataset, list(sampler.indices))
+            sampler = RandomSampler(self.dataset)
         self.collate_fn: Callable[[list[Any]], Any] = loader.collate_fn
         # Ours does the same, and knows dataclasses too.
         if loader.collate_fn is default_collate:
             self.collate_fn = collate
         self.num_workers = loader.num_workers
+        # None where the batches are made by a sampler of the user's own.
+        self.batch_size = loader.batch_size
+        self._batches: Any = loader.batch_sampler
+        if loader.batch_size is not None:
+            self._batches = BatchSampler(sampler, loader.batch_size, loader.drop_last)
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> Any:
         return self.dataset[index]
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether a pass reads every sample once, in whatever order."""
+        sampler = getattr(self._batches, "sampler", None)
+        return self.batch_size is not None and type(sampler) in (RandomSampler, SequentialSampler)
+
+    @property
+    def same_in_every_process(self) -> bool:
+        """Whether the order depends on nothing but a generator."""
+        last = getattr(self._batches, "sampler", self._batches)
+        return isinstance(last, SequentialSampler) or hasattr(last, "generator")
+
+    def training_batches(
+        self, batch_size: int | None, generator: torch.Generator
+    ) -> Sampler[list[int]]:
+        """The loader's batches, as indices.
+
+        Args:
+            batch_size: Another size than the loader's; None for its own.
+            generator: Takes the place of those that the samplers have.
+
+        Raises:
+            UsageError: If another size is asked for, where a sampler makes the batches.
+        """
+        chosen = self._batches
+        if batch_size is not None:
+            if self.batch_size is None:
+                raise UsageError(
+                    f"setting batch_size: the training data is a loader whose batches are made by "
+                    f"a {type(chosen).__name__}; leave batch_size out"
+                )
+            chosen = BatchSampler(chosen.sampler, batch_size, chosen.drop_last)
+        own: Sampler[list[int]] = _drawing_from(chosen, generator)
+        return own
+
+
+def _drawing_from(sampler: Any, generator: torch.Generator) -> Any:
+    """A copy of a sampler, and of the one that it reads, which draws from ``generator``."""
+    copied = copy(sampler)
+    if hasattr(copied, "generator"):
+        copied.generator = generator
+    if hasattr(copied, "sampler"):
+        copied.sampler = _drawing_from(copied.sampler, generator)
+    return copied
 
 
 def as_dataset(given: Any) -> Dataset[Any]:
@@ -143,15 +209,51 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """
     if isinstance(value, Tensor | np.ndarray):
         return function(value)
+    return _map_parts(partial(map_tensors, function), value)
+
+
+def map_columns(function: Callable[[Any], Any], batch: Any) -> Any:
+    """``batch`` with ``function`` of each of its columns: its tensors, and its lists of texts.
+
+    Args:
+        function: From a tensor ``[n, ...]``, or a list of n texts.
+        batch: Of any structure: lists, tuples, dicts and dataclasses.
+
+    >>> map_columns(len, {"age": torch.zeros(2), "name": ["Ada", "Alan"]})
+    {'age': 2, 'name': 2}
+    """
+    texts = isinstance(batch, list) and batch and all(isinstance(part, str) for part in batch)
+    if isinstance(batch, Tensor | np.ndarray) or texts:
+        return function(batch)
+    return _map_parts(partial(map_columns, function), batch)
+
+
+def has_only_columns(batch: Any) -> bool:
+    """Whether single samples can be cut out of a batch; not of one such as a joined graph.
+
+    Args:
+        batch: Of any structure.
+    """
+    if isinstance(batch, Tensor | np.ndarray | str | int | float | None):
+        return True
+    if _is_dataclass(batch):
+        batch = vars(batch)
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    # Not any sequence: what knows how to be indexed may mean something else by it.
+    return isinstance(batch, tuple | list) and all(map(has_only_columns, batch))
+
+
+def _map_parts(function: Callable[[Any], Any], value: Any) -> Any:
+    """A list, tuple, dict or dataclass with ``function`` of each of its parts in their place."""
     if _is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
-        parts = {name: map_tensors(function, getattr(value, name)) for name in names}
-        return dataclasses.replace(value, **parts)
+        return dataclasses.replace(value, **{n: function(getattr(value, n)) for n in names})
     if isinstance(value, Mapping):
-        return {key: map_tensors(function, part) for key, part in value.items()}
+        return {key: function(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        parts_of = [map_tensors(function, part) for part in value]
-        return type(value)(*parts_of) if hasattr(value, "_fields") else type(value)(parts_of)
+        parts = [function(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.given_data import as_dataset, collate
+from lorpman.lab.datasets.given_data import OfLoader, as_dataset, collate
 from lorpman.task import batch_length
 
 Batch = tuple[Tensor | list[Tensor], list[Tensor]]
@@ -131,9 +131,9 @@ def _one_tensor(batch: Batch) -> tuple[Tensor, list[Tensor]]:
 class Splits:
     """Training, validation and test data of one problem.
 
-    Each of them is a torch Dataset, a DataLoader (whose dataset and ``collate_fn`` are taken;
-    size and order of batches are settings of a run), a list of samples, or a pair ``(x, y)`` of
-    tensors or structures of them. A sample is ``(x, y)`` with one target per task in ``y``.
+    Each of them is a torch Dataset, a DataLoader (whose batches are kept, unless a run sets
+    ``batch_size``), a list of samples, or a pair ``(x, y)`` of tensors or structures of them. A
+    sample is ``(x, y)`` with one target per task in ``y``.
 
     Args:
         train: What is learned from.
@@ -143,7 +143,8 @@ class Splits:
             stand beside every number that comes from them.
 
     Raises:
-        UsageError: If one of the splits is empty, or is no data.
+        UsageError: If one of the splits is empty, or is no data, or validation or test is a loader
+            that does not read every sample once.
     """
 
     train: Any
@@ -160,6 +161,11 @@ class Splits:
             object.__setattr__(self, name, dataset)
             if len(dataset) == 0:  # type: ignore[arg-type]
                 raise UsageError(f"the {name} split is empty; it needs at least one sample")
+            if name != "train" and isinstance(dataset, OfLoader) and not dataset.reads_all:
+                raise UsageError(
+                    f"the {name} split: a score needs every sample once, and the loader's sampler "
+                    "decides otherwise; give the dataset"
+                )
 
 
 def random_partition(
@@ -227,25 +233,32 @@ def batches(
 
     Args:
         dataset: :class:`Arrays`, :class:`TaskArrays` or any other one.
-        batch_size: Samples per batch; the last batch has what is left.
+        batch_size: Samples per batch, or as many as a loader that was given has, if these are
+            fewer; the last batch has what is left.
         shuffle: In another order in every pass.
         generator: Draws that order.
 
     Returns:
         An ordinary ``DataLoader``.
     """
+    # Who gave a loader knows how much fits into memory.
+    own = dataset.batch_size if isinstance(dataset, OfLoader) else None
     return DataLoader(
         dataset,
-        batch_size=batch_size,
+        batch_size=min(batch_size, own or batch_size),
         shuffle=shuffle,
         generator=generator,
-        collate_fn=_collate_fn(dataset),
+        collate_fn=collate_fn(dataset),
         num_workers=getattr(dataset, "num_workers", 0),
     )
 
 
-def _collate_fn(dataset: Dataset[Any]) -> Callable[[Any], Any]:
-    """What makes a batch of what a dataset gives for a list of indices."""
+def collate_fn(dataset: Dataset[Any]) -> Callable[[Any], Any]:
+    """What makes a batch of what a dataset gives for a list of indices.
+
+    Args:
+        dataset: Any.
+    """
     if getattr(dataset, "gives_batches", False):
         return _channels_last if getattr(dataset, "channels_last", True) else _as_it_is
     own: Callable[[Any], Any] = getattr(dataset, "collate_fn", collate)

@@ -43,6 +43,20 @@ def find_problem(named: str | Problem) -> Problem:
     return problem
 
 
+def as_people_write(problem: Problem) -> str:
+    """What names a problem on the command line, as short as a shell in this folder takes it.
+
+    Args:
+        problem: What :func:`find_problem` gave.
+    """
+    file, _, variable = problem.reference.rpartition(":")
+    if not file.endswith(".py"):
+        return problem.reference or problem.name
+    if Path(file).is_relative_to(Path.cwd()):
+        file = str(Path(file).relative_to(Path.cwd()))
+    return file if variable == _VARIABLE else f"{file}:{variable}"
+
+
 def _import_problem(text: str) -> Problem:
     path, colon, variable = text.rpartition(":")
     # Without a name, or with the colon of C:\mine.py.

@@ -27,7 +27,9 @@ def write_starting_file(path: Path, kind: SampleKind = "tabular") -> None:
     if kind not in get_args(SampleKind):
         raise unknown("kind", kind, get_args(SampleKind))
     if path.suffix != ".py":
-        raise UsageError(f"a problem file must end in .py, got {path}; try {path}.py")
+        raise UsageError(
+            f"a problem file must end in .py, got {path}; try {path.with_suffix('.py')}"
+        )
     if os.path.lexists(path):
         raise UsageError(f"{path} is there already; choose another name")
     name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-") or "mine"

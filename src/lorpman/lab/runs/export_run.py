@@ -11,6 +11,7 @@ from lorpman.errors import UsageError
 from lorpman.front.evaluate import evaluate, scores_of
 from lorpman.front.export import Exported, export, export_network
 from lorpman.front.recalibration import recalibrate
+from lorpman.lab.datasets.process_shares import shared_batches
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.runs.evaluation import EVALUATION_BATCH
 from lorpman.lab.runs.spec import Spec
@@ -98,7 +99,7 @@ def _recalibrate(
 ) -> dict[str, Any]:
     """Give ``network`` statistics of its own, in place; what the card says about it."""
     order = torch.Generator().manual_seed(spec.seed)
-    loader = batches(splits.train, spec.training.batch_size, shuffle=True, generator=order)
+    loader = shared_batches(splits.train, spec.training.batch_size, order)
     layers = recalibrate(network, loader, count)
     if layers == 0:
         raise UsageError("--recalibrate: the network has no BatchNorm; leave the option out")

@@ -13,7 +13,7 @@ from lorpman._files import locked_folder, owning
 from lorpman.front.evaluate import evaluate
 from lorpman.front.front import Front
 from lorpman.front.plot_ranks import plot_ranks
-from lorpman.lab.datasets.process_shares import shared_batches
+from lorpman.lab.datasets.process_shares import samples_per_batch, shared_batches
 from lorpman.lab.datasets.splits import Splits, batches, first_batches
 from lorpman.lab.runs.directory import check_free, claimed, made_directory
 from lorpman.lab.runs.epoch_log import EpochLog
@@ -86,7 +86,7 @@ def train(
     # Before the data is loaded, which may take minutes: most mistakes are found here.
     if first:
         check_free(out, spec, engine, resume)
-    splits, model = _make_ready(spec, root, first)
+    splits, model = _make_ready(spec, root, engine, first)
     # Left in reverse order: the claim, the lock, the folders that stayed empty.
     with ExitStack() as alone:
         if first:
@@ -122,9 +122,11 @@ def train(
     return Result(model, front, count, log.seconds(), splits.note)
 
 
-def _make_ready(spec: Spec, root: Path, first: bool) -> tuple[Splits, Manifold]:
+def _make_ready(spec: Spec, root: Path, engine: Engine, first: bool) -> tuple[Splits, Manifold]:
     """The data and the untrained manifold; the first process checks whether they fit together."""
     splits = spec.load(root)
+    # Where no setting says it, only the data does.
+    engine.check_batch(spec.training.batch_size or samples_per_batch(splits.train))
     if first:
         try_out(spec, splits, root)
     model = spec.build()

@@ -14,11 +14,13 @@ from torch import Tensor, nn
 
 from lorpman._torch import tree_leaves
 from lorpman.errors import UsageError
-from lorpman.lab.datasets.given_data import map_tensors
+from lorpman.lab.datasets.given_data import OfLoader, map_columns
 from lorpman.lab.datasets.splits import Splits, batches
 from lorpman.lab.fixed_seed import fixed_seed, seed_all
+from lorpman.lab.problems.registry import problem_names
 from lorpman.lab.runs.spec import Spec
 from lorpman.manifold.base import Manifold
+from lorpman.manifold.network_call import call_network
 from lorpman.task import Task, per_task, unpack
 
 _TRIAL_SAMPLES = 8
@@ -46,8 +48,9 @@ def try_out(spec: Spec, splits: Splits, root: Path) -> None:
         seed_all(spec.seed)
         _try_manifold(_named("method", spec.build), _first_batch(splits, "validation"))
         # Those of the package are known to repeat themselves, and are large.
-        if spec.problem.source:
+        if spec.problem.name not in problem_names():
             _check_repeatable(spec, splits, root)
+            _check_order(spec, splits.train)
 
 
 def _same_twice(spec: Spec) -> nn.Module:
@@ -86,7 +89,8 @@ def _try_batch(network: nn.Module, tasks: list[Task], batch: tuple[Any, Any], sp
     """Whether each task has a loss to learn from, and a score."""
     x, y = batch
     network.eval()
-    outputs = _named("network", lambda: network(x), f"on the {split} split, x: {_described(x)}")
+    where = f"on the {split} split, x: {_described(x)}"
+    outputs = _named("network", lambda: call_network(network, x), where)
     pairs = zip(
         tasks,
         per_task(outputs, tasks, "the network's output"),
@@ -143,16 +147,37 @@ def _check_repeatable(spec: Spec, splits: Splits, root: Path) -> None:
             )
 
 
+def _check_order(spec: Spec, train: Any) -> None:
+    """Whether a loader's sampler draws what the seed says; else a run could not be resumed."""
+    if not isinstance(train, OfLoader):
+        return
+    orders = []
+    for _ in range(2):
+        seed_all(spec.seed)
+        generator = torch.Generator().manual_seed(spec.seed)
+        drawn = train.training_batches(spec.training.batch_size, generator)
+        orders.append([list(batch) for batch in islice(drawn, 2)])
+    if orders[0] != orders[1]:
+        raise UsageError(
+            "the train split: the sampler of its loader draws another order though the seed is the "
+            "same, and a run could not be resumed; let it draw from its attribute 'generator', or "
+            "from torch, numpy or random without a generator of its own"
+        )
+
+
 def _fingerprint(data: Any) -> str:
     """A hash of the first batches."""
     digest = hashlib.sha256()
 
-    def add(tensor: Any) -> None:
-        # numpy has no bfloat16, and what matters is only whether two are the same.
-        digest.update(tensor.detach().cpu().double().numpy().tobytes())
+    def add(column: Any) -> None:
+        if isinstance(column, list):
+            digest.update("\n".join(column).encode())
+        else:
+            # numpy has no bfloat16, and what matters is only whether two are the same.
+            digest.update(column.detach().cpu().double().numpy().tobytes())
 
     for batch in islice(iter(batches(data, 64)), 2):
-        map_tensors(add, batch)
+        map_columns(add, batch)
     return digest.hexdigest()
 
 
