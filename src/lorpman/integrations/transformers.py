@@ -114,8 +114,8 @@ class ParetoTrainer(Trainer):
         model = self.accelerator.unwrap_model(self.model)
         self.front = evaluate(model, self.tasks, batches)
         metrics = {f"{metric_key_prefix}_hypervolume": float(self.front.hypervolume())}
-        for i, task in enumerate(self.tasks):
-            best = self.front.scores[:, i].max() if task.maximise else self.front.scores[:, i].min()
+        for task, scores in zip(self.tasks, self.front.scores.T, strict=True):
+            best = scores[task.direction.orient(scores).argmax()]
             metrics[f"{metric_key_prefix}_best_{task.name}"] = float(best)
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(
