@@ -71,7 +71,7 @@ def test_much_garbage_is_refused_in_one_line(data):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, derandomize=True, **_FUZZ)
+@settings(max_examples=20, derandomize=True, **_FUZZ)
 @given(st.data())
 def test_garbage_about_runs_is_refused_and_leaves_nothing(data):
     _misuse(data, RUN_CALLS)

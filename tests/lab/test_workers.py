@@ -64,7 +64,7 @@ def test_an_address_where_nobody_answers_is_named(address):
 
 def test_a_scheduler_without_workers_says_how_to_start_one():
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 0, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 0, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster:
         workers = Workers(scheduler=cluster.scheduler_address)
         with pytest.raises(UsageError, match="start one with: dask worker"):
