@@ -66,6 +66,8 @@ def test_a_loaded_optimiser_goes_on_in_the_same_bits(name):
         assert torch.equal(one, two)
 
 
+# A sequence of schedules does so itself, up to torch 2.8.
+@pytest.mark.filterwarnings("ignore:The epoch parameter in")
 @pytest.mark.parametrize("name", SCHEDULERS)
 @pytest.mark.parametrize("kind", ["adam", "tensor"])
 @pytest.mark.parametrize("moves", [1, 3])
