@@ -6,9 +6,9 @@ Every preference of a step sees the same data ``x``, so the first layer of a net
 only when the network runs. So its weight is merged late: when the layer meets anything else than
 the data, or when somebody asks for the weight.
 
-What it was worth when all preferences still went forward before any went backward, as a step against
-b plain ones in torch's own layout, on one thread (to be measured again): Census 1.02 with it and 1.35
-without; LeNet, whose first layer is a convolution, 0.70 and 0.68; VGG-16 1.36 and 1.35.
+What it was worth while all preferences went forward before any went backward, as a step against b
+plain ones in torch's own layout, on one thread (to be measured again): Census 1.02 with it and
+1.35 without; LeNet, whose first layer is a convolution, 0.70 and 0.68; VGG-16 1.36 and 1.35.
 """
 
 from collections.abc import Callable, Iterator, Sequence
